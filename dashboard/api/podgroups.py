@@ -203,7 +203,7 @@ def _step_object(step: TimelineEntry, span: Span | None, visibility: Visibility)
     return {
         "at": iso_time(step.at),
         "title": step.title,
-        "detail": step.detail,
+        "detail": visibility.step_detail(step),
         "kind": step.kind,
         "pods": step.pods,
         "beneficiary": beneficiary.key if beneficiary else "",

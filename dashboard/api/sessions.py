@@ -18,11 +18,12 @@ from dashboard.api.framework.errors import not_found
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
-from dashboard.http.visibility import Visibility
+from dashboard.http.visibility import SeenEviction, Visibility
 from scheduler.domain.access import Access
-from scheduler.domain.resources import Resources
+from scheduler.domain.resources import Resources, format_quantity
 from scheduler.models import Decision, Eviction, SchedulingSession
 from scheduler.selectors.queues.reused_names import records_of
+from scheduler.selectors.records.feeds import evictions_decided
 from scheduler.services.sessions.replay import NotKept, scenario_text
 
 
@@ -96,10 +97,18 @@ class Decisions(Records):
         return _of_visible_queues(Decision.objects.select_related("session"), self.access)
 
     def as_objects(self, rows: Rows) -> Objects:
-        return [decision_object(row) for row in rows]
+        visibility = Visibility(self.access.visible)
+        evictions = evictions_decided(rows)
+        objects = []
+        for row in rows:
+            eviction = evictions.get((row.session_id, row.pod_name))
+            seen = visibility.visible_eviction(eviction) if eviction else None
+            objects.append(decision_object(row, seen))
+        return objects
 
 
-def decision_object(row: Decision) -> dict[str, Any]:
+def decision_object(row: Decision, eviction: SeenEviction | None) -> dict[str, Any]:
+    """`eviction` is the record of what an eviction was decided by, as far as it may be seen."""
     spec = {
         "kind": row.kind,
         "pod": row.pod_name,
@@ -108,6 +117,8 @@ def decision_object(row: Decision) -> dict[str, Any]:
         "node": row.node_name,
         "action": row.action,
         "session": row.session.number if row.session else None,
+        "rule": eviction.grounds.get("rule", "") if eviction else "",
+        "why": eviction.words if eviction else "",
     }
     status = {
         "claimedAt": iso_time(row.claimed_at),
@@ -168,8 +179,28 @@ def eviction_object(row: Eviction, visibility: Visibility) -> dict[str, Any]:
         "level": row.level,
         "before": _as_quantities(seen.before),
         "after": _as_quantities(seen.after),
+        "rule": row.rule,
+        "why": seen.words,
+        "grounds": grounds_object(seen.grounds),
+        "ranSeconds": round(row.ran_seconds, 3),
     }
     return record_object("Eviction", str(row.pk), row.created_at, spec, {})
+
+
+def grounds_object(grounds: Mapping[str, Any]) -> dict[str, Any]:
+    """With amounts as quantities."""
+    shown = {key: value for key, value in grounds.items() if key != "rule"}
+    for side in ("taker", "loser"):
+        if side in shown:
+            shown[side] = _holding_object(shown["resource"], shown[side])
+    return shown
+
+
+def _holding_object(resource: str, holding: Mapping[str, Any]) -> dict[str, Any]:
+    shown = dict(holding)
+    for key in ("before", "after", "due"):
+        shown[key] = format_quantity(resource, int(holding[key]))
+    return shown
 
 
 def _as_quantities(stored: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:

@@ -13,7 +13,9 @@ from typing import Any
 
 from django.urls import reverse
 
+from scheduler.domain.evictions import eviction_words
 from scheduler.models import Eviction
+from scheduler.selectors.jobs.timeline import TimelineEntry
 
 OTHER_QUEUES = "other queues"
 NOT_TOLD = "Only those who may see the whole cluster are told what happened."
@@ -39,7 +41,8 @@ class SeenPods:
 class SeenEviction:
     """Both sides of an eviction, each as far as its queue may be seen.
 
-    `before` and `after` are the figures of the victim's queue.
+    `before` and `after` are the figures of the victim's queue. `grounds` are what it was decided
+    by, and `words` say it.
     """
 
     pod: str = ""
@@ -52,6 +55,8 @@ class SeenEviction:
     level: str = ""
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
+    grounds: Mapping[str, Any] = field(default_factory=dict)
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,11 @@ class Visibility:
         return SeenPods(names, len(known) - len(names))
 
     def visible_eviction(self, row: Eviction) -> SeenEviction:
-        seen: dict[str, Any] = {"level": self.visible_queue(row.common_ancestor)}
+        seen: dict[str, Any] = {
+            "level": self.visible_queue(row.common_ancestor),
+            "grounds": self.visible_grounds(row.grounds),
+            "words": eviction_words(row.action, row.grounds, self.visible_queue),
+        }
         sees_victim = self.sees(row.queue_name)
         sees_beneficiary = not row.beneficiary_queue or self.sees(row.beneficiary_queue)
         if sees_victim:
@@ -105,6 +114,20 @@ class Visibility:
         if sees_victim and sees_beneficiary:
             seen["reason"] = row.reason
         return SeenEviction(**seen)
+
+    def step_detail(self, step: TimelineEntry) -> str:
+        """What is told of a step of a job's history beside its title."""
+        if not step.grounds:
+            return step.detail
+        return eviction_words(step.action, step.grounds, self.visible_queue)
+
+    def visible_grounds(self, grounds: Mapping[str, Any]) -> dict[str, Any]:
+        """Without the side whose queue may not be seen."""
+        seen = dict(grounds)
+        for side in ("taker", "loser"):
+            if side in seen and not self.sees(seen[side]["queue"]):
+                del seen[side]
+        return seen
 
     def visible_shares(self, parts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
         """Amounts by queue; those of queues that may not be seen are one, the last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from scheduler.domain.resources import is_bytes, units_per_one
+from scheduler.domain.resources import is_accelerator, is_bytes, units_per_one
 
 _BYTE_UNITS = (
     ("Ei", 2**60),
@@ -96,11 +96,10 @@ def in_page_order(resources: Iterable[str]) -> list[str]:
 
 
 _FIRST = {"cpu": 1, "memory": 2}
-_ACCELERATOR = re.compile(r"gpu|[nthx]pu\b|fpga|neuron|gaudi|ascend|accelerator", re.IGNORECASE)
 
 
 def _rank(resource: str) -> int:
-    if "/" in resource and _ACCELERATOR.search(resource):
+    if is_accelerator(resource):
         return 0
     if resource in _FIRST:
         return _FIRST[resource]

@@ -228,14 +228,17 @@ def _as_names(given: Any) -> list[str]:
 
 def _timeline_context(request: HttpRequest, gang: PodGroup) -> Context:
     timeline = timeline_of(gang)
-    steps = [
-        {
-            "span": span,
-            "step": step,
-            "whom": visibility_of(request).visible_job(step.whom, step.queue),
-        }
-        for span, step in timeline.entries
-    ]
+    mine = visibility_of(request)
+    steps = []
+    for span, step in timeline.entries:
+        steps.append(
+            {
+                "span": span,
+                "step": step,
+                "whom": mine.visible_job(step.whom, step.queue),
+                "detail": mine.step_detail(step),
+            }
+        )
     return {"steps": steps, "now": timeline.now}
 
 

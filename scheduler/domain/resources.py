@@ -59,6 +59,14 @@ def units_per_one(resource: str) -> int:
     return 1000
 
 
+_ACCELERATOR = re.compile(r"gpu|[nthx]pu\b|fpga|neuron|gaudi|ascend|accelerator", re.IGNORECASE)
+
+
+def is_accelerator(resource: str) -> bool:
+    """By its name: GPUs and their like, the scarcest and dearest things of a cluster."""
+    return "/" in resource and bool(_ACCELERATOR.search(resource))
+
+
 def is_bytes(resource: str) -> bool:
     return resource in ("memory", "ephemeral-storage", "storage") or resource.startswith(
         "hugepages-"

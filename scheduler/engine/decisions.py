@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from scheduler.domain.evictions import EvictionRule
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.workloads import Phase
@@ -25,12 +26,71 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """What one queue has of one resource before and after an eviction.
+
+    `due_is` names the figure that `due` is: deserved or guarantee.
+    """
+
+    queue: str
+    before: int
+    after: int
+    due: int
+    due_is: str = "deserved"
+
+    def as_dict(self) -> dict[str, str | int]:
+        return {
+            "queue": self.queue,
+            "before": self.before,
+            "after": self.after,
+            "due": self.due,
+            "dueIs": self.due_is,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """The rule that allowed an eviction, and what it was decided by.
+
+    `taker` and `loser` are the queues of both sides, just below the deepest one above both; None
+    inside one queue. Of so many `possible` victims some were `chosen`; 0 where pods were looked at
+    one after the other. If `has_tried_all`, every set of victims was tried.
+    """
+
+    rule: EvictionRule
+    resource: str = ""
+    taker: Holding | None = None
+    loser: Holding | None = None
+    priority: int = 0
+    victim_priority: int = 0
+    possible: int = 0
+    chosen: int = 0
+    has_tried_all: bool = False
+
+    def as_dict(self) -> dict[str, object]:
+        """As it is stored and sent."""
+        found: dict[str, object] = {"rule": self.rule.value}
+        if self.rule is EvictionRule.PRIORITY:
+            found["priority"] = self.priority
+            found["victimPriority"] = self.victim_priority
+        if self.taker is not None and self.loser is not None:
+            found["resource"] = self.resource
+            found["taker"] = self.taker.as_dict()
+            found["loser"] = self.loser.as_dict()
+        if self.possible:
+            found["possible"] = self.possible
+            found["chosen"] = self.chosen
+            found["hasTriedAll"] = self.has_tried_all
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Evict:
     """This pod must go, for whom and why, with the figures of its queue before and after.
 
     `action` is preempt, reclaim or shed; `beneficiary` is the podgroup it makes room for (for shed,
     empty); `level` is the deepest queue above both victim and beneficiary, `depth` its distance
-    from root.
+    from root. `request` is what the pod had for `ran_seconds`, which are lost.
     """
 
     pod: str
@@ -48,6 +108,9 @@ class Evict:
     allocated_after: Resources = NOTHING
     deserved: Resources = NOTHING
     guarantee: Resources = NOTHING
+    grounds: Grounds | None = None
+    request: Resources = NOTHING
+    ran_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import NO_NODE
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.grounds import Choice, Exchange, note_exchanges
 from scheduler.engine.state.gang import Gang
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class OperationType(Enum):
 class Operation:
     """`pods` of one class of one gang, each on its node.
 
-    `before` are the sums of the victim's queue when it was evicted.
+    `before` are the sums of the victim's queue when it was evicted. `choice` and `exchange` tell
+    what an eviction was decided by.
     """
 
     type: OperationType
@@ -45,6 +47,15 @@ class Operation:
     before: Amounts | None = None
     beneficiary: Gang | None = None
     action: str = ""
+    choice: Choice | None = None
+    exchange: Exchange | None = None
+
+    @property
+    def sign(self) -> int:
+        """Whether its queue has more by it, or less."""
+        if self.type in (OperationType.EVICT, OperationType.UNHOLD):
+            return -1
+        return 1
 
 
 class Statement:
@@ -86,7 +97,14 @@ class Statement:
         """The pods wait for room that is being released on these nodes."""
         self._do(Operation(OperationType.PIPELINE, gang, pods, pod_class, nodes))
 
-    def evict(self, gang: Gang, pod: int, action: str, beneficiary: Gang | None) -> None:
+    def evict(
+        self,
+        gang: Gang,
+        pod: int,
+        action: str,
+        beneficiary: Gang | None,
+        choice: Choice | None = None,
+    ) -> None:
         session = self.session
         before = session.queue_usage.allocated[gang.queue].copy()
         operation = Operation(
@@ -99,6 +117,7 @@ class Statement:
         )
         operation.beneficiary = beneficiary
         operation.action = action
+        operation.choice = choice
         self._do(operation)
 
     def unhold(self, gang: Gang) -> None:
@@ -166,6 +185,7 @@ class Statement:
         """Binds and evictions become decisions of the session; what is pipelined becomes a
         reservation.
         """
+        note_exchanges(self.session, self.operations)
         for operation in self.operations:
             self.session.decide(operation)
         self.operations = []

@@ -122,10 +122,31 @@ class Eviction(models.Model):
     level = models.PositiveIntegerField(null=True, blank=True)
     before = models.JSONField(default=dict, blank=True)
     after = models.JSONField(default=dict, blank=True)
-    created_at = models.DateTimeField(db_index=True)
+    # the rule that allowed it, and what it was decided by (`engine.decisions.Grounds`)
+    rule = models.CharField(max_length=32, blank=True, default="")
+    grounds = models.JSONField(default=dict, blank=True)
+    # how long the pod had run, and that times its accelerators and its cores: work that is lost
+    ran_seconds = models.FloatField(default=0.0)
+    accelerator_seconds = models.FloatField(default=0.0)
+    core_seconds = models.FloatField(default=0.0)
+    created_at = models.DateTimeField()
 
     class Meta:
         ordering = ("-id",)
+        indexes = [
+            # all that the overview asks about the last hour
+            models.Index(
+                fields=[
+                    "created_at",
+                    "podgroup_name",
+                    "session_number",
+                    "queue_name",
+                    "accelerator_seconds",
+                    "core_seconds",
+                ],
+                name="eviction_lately",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.pod_name} for {self.beneficiary}"

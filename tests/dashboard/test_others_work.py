@@ -69,6 +69,9 @@ def cluster() -> None:
     _plant()
 
 
+HOLDING = {"before": 2000, "after": 1000, "due": 1000, "dueIs": "deserved"}
+
+
 def _plant() -> None:
     """What sessions and people could leave behind, in every table that names somebody."""
     Namespace.objects.create(name="shared", annotations={"scheduling.volcano.sh/queue-name": VAULT})
@@ -94,6 +97,16 @@ def _plant() -> None:
             level=0,
             before={"allocated": {"cpu": 2000}},
             after={"allocated": {"cpu": 1000}},
+            rule="Deserved",
+            grounds={
+                "rule": "Deserved",
+                "resource": "cpu",
+                "taker": {**HOLDING, "queue": taker_queue},
+                "loser": {**HOLDING, "queue": queue_name},
+                "possible": 3,
+                "chosen": 1,
+                "hasTriedAll": True,
+            },
             created_at=timezone.now(),
         )
         Decision.objects.create(

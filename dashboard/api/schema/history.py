@@ -115,6 +115,8 @@ Decision = object_shape(
         node=text(),
         action=s.CharField(),
         session=s.IntegerField(allow_null=True),
+        rule=text(help_text="of an eviction: the rule that allowed it"),
+        why=text(help_text="of an eviction: the rule, its figures and the choice in words"),
     )(),
     shape(
         "DecisionStatus",
@@ -129,6 +131,25 @@ Standing = shape(  # of the victim's queue
     allocated=amounts(required=False),
     deserved=amounts(required=False),
     guarantee=amounts(required=False),
+)
+_Holding = shape(
+    "EvictionHolding",
+    queue=s.CharField(),
+    before=s.CharField(),
+    after=s.CharField(),
+    due=s.CharField(),
+    dueIs=choice(("deserved", "guarantee")),
+)
+Grounds = shape(
+    "EvictionGrounds",
+    resource=text(required=False),
+    taker=_Holding(required=False),
+    loser=_Holding(required=False),
+    priority=s.IntegerField(required=False),
+    victimPriority=s.IntegerField(required=False),
+    possible=s.IntegerField(required=False, help_text="how many victims there might have been"),
+    chosen=s.IntegerField(required=False),
+    hasTriedAll=s.BooleanField(required=False, help_text="whether every set was looked at"),
 )
 Eviction = object_shape(
     "Eviction",
@@ -147,6 +168,10 @@ Eviction = object_shape(
         level=s.IntegerField(allow_null=True),
         before=Standing(),
         after=Standing(),
+        rule=text(help_text="the rule that allowed it"),
+        why=text(help_text="the rule, its figures and the choice in words"),
+        grounds=Grounds(),
+        ranSeconds=s.FloatField(help_text="how long the pod had run"),
     )(),
     Empty(),
 )

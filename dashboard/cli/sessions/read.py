@@ -162,8 +162,16 @@ def _print_decisions(number: str) -> None:
         ).print()
     if evictions:
         output.line()
-        columns = ("pod", "queue", "beneficiary", "action", "reason")
+        columns = ("pod", "queue", "beneficiary", "action", "rule")
         Table(
             ["Victim", *(name.capitalize() for name in columns[1:])],
-            [[one[name] or "-" for name in columns] for one in evictions],
+            [[one.get(name) or "-" for name in columns] for one in evictions],
         ).print()
+        _print_grounds(evictions)
+
+
+def _print_grounds(evictions: Sequence[Row]) -> None:
+    """Why, once for all victims of the same choice; an older server does not tell."""
+    told = dict.fromkeys(one.get("why", "") for one in evictions)
+    for why in filter(None, told):
+        output.line(why)

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from scheduler.domain.evictions import EvictionRule
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
@@ -63,7 +64,7 @@ class GangReclamation:
         if plan is None:
             return False
         with session.statement() as statement:
-            carry_out(session, statement, gang, plan, "reclaim")
+            carry_out(session, statement, gang, plan, "reclaim", claim.rule, claim.short)
             if not session.job_pipelined(gang):
                 return False
             statement.commit()
@@ -154,6 +155,12 @@ class Claim:
         return bool(
             claimed(self.session, self.gang, [self.gang.queue], guaranteed=True)[self.short].all()
         )
+
+    @property
+    def rule(self) -> EvictionRule:
+        if self.is_guaranteed:
+            return EvictionRule.GUARANTEE
+        return EvictionRule.DESERVED
 
     @cached_property
     def losing_queues(self) -> Mask:

@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.evictions import EvictionRule
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.engine.eviction.claims import missing_runs
 from scheduler.engine.eviction.gang_victims import (
     Allowed,
@@ -26,6 +27,7 @@ from scheduler.engine.eviction.gang_victims import (
 from scheduler.engine.eviction.greedy_choice import GreedyChoice
 from scheduler.engine.eviction.limits import QueueLimits
 from scheduler.engine.future_places import Runs
+from scheduler.engine.grounds import Choice
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import copies
@@ -37,10 +39,15 @@ FEW: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who goes, and the node of each pod of the newcomer, in task order."""
+    """Who goes, and the node of each pod of the newcomer, in task order.
+
+    There were so many `possible` victims. If `has_tried_all`, every set of them was tried.
+    """
 
     victims: tuple[Victim, ...]
     nodes: tuple[int, ...]
+    possible: int = 0
+    has_tried_all: bool = False
 
 
 class VictimSearch:
@@ -74,7 +81,7 @@ class VictimSearch:
         nodes = self._layout(chosen)
         if nodes is None:
             return None
-        return Plan(tuple(chosen), tuple(nodes))
+        return Plan(tuple(chosen), tuple(nodes), len(self.victims), len(self.victims) <= FEW)
 
     def _choose(self) -> list[Victim] | None:
         if len(self.victims) <= FEW:
@@ -168,10 +175,22 @@ def _room_for(session: Session, gang: Gang) -> Amounts:
     return room.copy()
 
 
-def carry_out(session: Session, statement: Statement, gang: Gang, plan: Plan, action: str) -> None:
-    """The victims go, and each missing pod of the gang is promised its place."""
+def carry_out(
+    session: Session,
+    statement: Statement,
+    gang: Gang,
+    plan: Plan,
+    action: str,
+    rule: EvictionRule = EvictionRule.PRIORITY,
+    short: Mask | None = None,
+) -> None:
+    """The victims go, and each missing pod of the gang is promised its place.
+
+    `rule` allows it. `short` marks the resources that the gang lacks.
+    """
+    choice = Choice(rule, short, plan.possible, len(plan.victims), plan.has_tried_all)
     for victim in plan.victims:
         for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
-            statement.evict(victim.gang, pod, action, gang)
+            statement.evict(victim.gang, pod, action, gang, choice)
     for pod, node in zip(session.tasks.missing_pods(gang), plan.nodes, strict=True):
         statement.pipeline(gang, int(session.pod_classes[pod]), [pod], [node])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.domain.evictions import event_words
 from scheduler.domain.nodes import Mask
 from scheduler.domain.plans import counted
 from scheduler.domain.reasons import ReasonCode, reason_entry
@@ -19,6 +20,7 @@ from scheduler.domain.tables import Rows
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, Said
 from scheduler.engine.report.checks import needed_amounts
+from scheduler.engine.report.evictions import grounds_of
 from scheduler.engine.report.explain import explain, is_impossible, signature
 from scheduler.engine.report.figures import Waiting
 from scheduler.engine.report.grouping import groups_of_alike
@@ -182,9 +184,10 @@ class Reporter:
     def _tell_of_evictions(self) -> None:
         keys = self.session.snapshot.pods.key
         for operation in self.session.evictions:
-            why = eviction_reason(operation.action)
+            grounds = grounds_of(self.session, operation).as_dict()
+            words = event_words(operation.action, grounds)
             for pod in operation.pods:
-                self._event("Normal", "Evict", why, "pod", keys[pod])
+                self._event("Normal", "Evict", words, "pod", keys[pod])
 
     def _tell_of_shed(self) -> None:
         """A gang that gave up what it had is told of, and so is its queue."""
@@ -208,13 +211,6 @@ class Reporter:
             if operation.gang is gang and operation.action == "shed":
                 count += len(operation.pods)
         return count
-
-
-def eviction_reason(action: str) -> str:
-    """What an event and a decision say about an eviction by this action."""
-    if action == "shed":
-        return SHED_REASON
-    return action
 
 
 def _fingerprint(reason: Reason, message: str) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_READY, IS_SCHEDULED, Codes
 from scheduler.domain.workloads import Phase, PodStatus
-from scheduler.engine.decisions import Bind, Evict, Outcome, PhaseChange, Reservation
+from scheduler.engine.decisions import Bind, Outcome, PhaseChange, Reservation
 from scheduler.engine.plugins.gang import roles_count
+from scheduler.engine.report.evictions import all_evictions
 from scheduler.engine.report.figures import Figures, named_amounts
-from scheduler.engine.report.messages import Report, eviction_reason, write_report
+from scheduler.engine.report.messages import Report, write_report
 from scheduler.engine.reservations import last_session_of
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
@@ -131,57 +131,6 @@ def _binds_of(session: Session, operation: Operation) -> Iterator[Bind]:
     names = session.node_table.names
     for pod, node in zip(operation.pods, operation.nodes, strict=True):
         yield Bind(keys[pod], names[node], gang.key, queue, pod, operation.borrowed)
-
-
-def all_evictions(session: Session) -> tuple[Evict, ...]:
-    return tuple(_eviction(session, operation) for operation in session.evictions)
-
-
-def _eviction(session: Session, operation: Operation) -> Evict:
-    gang = operation.gang
-    (pod,) = operation.pods
-    (node,) = operation.nodes
-    before = operation.before
-    if before is None:
-        before = session.queue_usage.allocated[gang.queue]
-    after = before - session.request[operation.pod_class]
-    found = Evict(
-        pod=session.snapshot.pods.key[pod],
-        node=session.node_table.names[node] if node >= 0 else "",
-        podgroup=gang.key,
-        queue=session.queue_tree.names[gang.queue],
-        row=pod,
-        action=operation.action,
-        reason=eviction_reason(operation.action),
-        allocated_before=named_amounts(session, before, zeros=True),
-        allocated_after=named_amounts(session, after, zeros=True),
-    )
-    found = _with_quotas(session, found, gang.queue)
-    return _with_beneficiary(session, found, operation)
-
-
-def _with_quotas(session: Session, eviction: Evict, queue: int) -> Evict:
-    quotas = session.quotas
-    if quotas is None:
-        return eviction
-    return replace(
-        eviction,
-        deserved=named_amounts(session, quotas.deserved[queue]),
-        guarantee=named_amounts(session, quotas.guarantee[queue]),
-    )
-
-
-def _with_beneficiary(session: Session, eviction: Evict, operation: Operation) -> Evict:
-    """Whom it makes room for, and the deepest queue above both."""
-    taker = operation.beneficiary
-    if taker is None:
-        return eviction
-    tree = session.queue_tree
-    eviction = replace(eviction, beneficiary=taker.key, beneficiary_queue=tree.names[taker.queue])
-    level = tree.common(operation.gang.queue, taker.queue)
-    if level < 0:
-        return eviction
-    return replace(eviction, level=tree.names[level], depth=tree.depth(level))
 
 
 def all_reservations(session: Session) -> tuple[Reservation, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 
@@ -11,8 +11,8 @@ from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
 from scheduler.domain.durations import seconds_between
-from scheduler.domain.evictions import why_evicted
-from scheduler.models import Command, Decision, Event, PodGroup
+from scheduler.domain.evictions import Grounds, why_evicted
+from scheduler.models import Command, Decision, Event, Eviction, PodGroup
 from scheduler.selectors.jobs.listing import WAITING
 from scheduler.selectors.jobs.page import evictions_of
 
@@ -24,7 +24,7 @@ class TimelineEntry:
     """Something that happened.
 
     `pods` counts the places it gained by it, or lost. `queue` is where `whom` is, for whom pods had
-    to go.
+    to go, by this `action` and on these `grounds`.
     """
 
     at: datetime
@@ -34,6 +34,8 @@ class TimelineEntry:
     pods: int = 0
     whom: str = ""
     queue: str = ""
+    action: str = ""
+    grounds: Grounds = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ def _command_reason(command: Command) -> str:
 
 def _loss_entries(gang: PodGroup) -> list[TimelineEntry]:
     """Evictions of one session for one beneficiary are one step."""
-    steps: dict[tuple[int, str, str, str], list[datetime]] = {}
+    steps: dict[tuple[int, str, str, str], list[Eviction]] = {}
     for eviction in evictions_of(gang)[0]:
         key = (
             eviction.session_number,
@@ -179,19 +181,24 @@ def _loss_entries(gang: PodGroup) -> list[TimelineEntry]:
             eviction.beneficiary,
             eviction.beneficiary_queue,
         )
-        steps.setdefault(key, []).append(eviction.created_at)
-    return [
-        TimelineEntry(
-            min(times),
-            f"{len(times)} {_pod_or_pods(len(times))} evicted",
-            why_evicted(action),
-            "eviction",
-            -len(times),
-            whom,
-            queue,
-        )
-        for (_, action, whom, queue), times in steps.items()
-    ]
+        steps.setdefault(key, []).append(eviction)
+    return [_loss_entry(evictions) for evictions in steps.values()]
+
+
+def _loss_entry(evictions: Sequence[Eviction]) -> TimelineEntry:
+    first = evictions[0]
+    number = len(evictions)
+    return TimelineEntry(
+        min(eviction.created_at for eviction in evictions),
+        f"{number} {_pod_or_pods(number)} evicted",
+        why_evicted(first.action),
+        "eviction",
+        -number,
+        first.beneficiary,
+        first.beneficiary_queue,
+        first.action,
+        first.grounds,
+    )
 
 
 def _restart_events(gang: PodGroup) -> list[TimelineEntry]:

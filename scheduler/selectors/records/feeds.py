@@ -4,7 +4,7 @@ the tables does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -219,6 +219,18 @@ def victims_of(
 ) -> list[Eviction]:
     found = session.evictions.order_by("pk")
     return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
+
+
+def evictions_decided(decisions: Iterable[Decision]) -> dict[tuple[int | None, str], Eviction]:
+    """The records of those that evict, by session and pod."""
+    evicting = [row for row in decisions if row.kind == Decision.EVICT and row.session_id]
+    if not evicting:
+        return {}
+    found = Eviction.objects.filter(
+        session__in={row.session_id for row in evicting},
+        pod_name__in={row.pod_name for row in evicting},
+    )
+    return {(row.session_id, row.pod_name): row for row in found}
 
 
 def kept_sessions(numbers: Collection[int]) -> set[int]:

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from scheduler.domain.resources import Resources, is_accelerator, units_per_one
 from scheduler.engine.decisions import (
     Bind,
     Evict,
@@ -78,10 +79,15 @@ _VICTIM_COLUMNS = {
     "level": "integer",
     "before": "text",
     "after": "text",
+    "rule": "text",
+    "grounds": "text",
+    "ran_seconds": "double precision",
+    "accelerator_seconds": "double precision",
+    "core_seconds": "double precision",
 }
 
 
-_JSON_COLUMNS = ("before", "after")
+_JSON_COLUMNS = ("before", "after", "grounds")
 
 
 def write_victims(written: Written, session_id: int, number: int, now: datetime) -> None:
@@ -106,6 +112,7 @@ def write_victims(written: Written, session_id: int, number: int, now: datetime)
 
 def _victim_columns(evict: Evict) -> dict[str, Any]:
     limits = {"deserved": dict(evict.deserved), "guarantee": dict(evict.guarantee)}
+    grounds = evict.grounds.as_dict() if evict.grounds else {}
     return {
         "pod_name": evict.pod,
         "podgroup_name": evict.podgroup,
@@ -119,4 +126,18 @@ def _victim_columns(evict: Evict) -> dict[str, Any]:
         "level": evict.depth,
         "before": json.dumps({"allocated": dict(evict.allocated_before), **limits}),
         "after": json.dumps({"allocated": dict(evict.allocated_after), **limits}),
+        "rule": grounds.get("rule", ""),
+        "grounds": json.dumps(grounds),
+        "ran_seconds": evict.ran_seconds,
+        "accelerator_seconds": evict.ran_seconds * _accelerators(evict.request),
+        "core_seconds": evict.ran_seconds * evict.request.amount("cpu") / units_per_one("cpu"),
     }
+
+
+def _accelerators(request: Resources) -> float:
+    """How many a pod has, of all sorts."""
+    accelerators = 0.0
+    for name, amount in request.items():
+        if is_accelerator(name):
+            accelerators += amount / units_per_one(name)
+    return accelerators

@@ -42,6 +42,7 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
         "parent": "root",
         "priority": 0,
         "dequeueStrategy": "traverse",
+        "minRunSeconds": None,
         "state": "Open",
         "type": "",
         "owner": "",

@@ -13,7 +13,7 @@ from django.test import Client
 from dashboard.forms.queue import form_of_reading
 from dashboard.present.amounts import as_typed, shown
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.models import Node, Queue
+from scheduler.models import ClusterState, Node, PolicyVersion, Queue
 from scheduler.selectors.queues.facts import queue_tree
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.queues.commands import command_queue
@@ -59,6 +59,57 @@ def typed(client: Client, name: str = "vision", **changes: str) -> dict[str, Any
 
 def stored(name: str = "vision") -> Queue:
     return Queue.objects.get(name=name)
+
+
+class TestTheMinimumRunningTime:
+    def test_it_is_typed_shown_and_inherited(self, admin: Client):
+        research = typed(admin, "research", min_run_seconds="120")
+
+        assert admin.post("/queues/research/edit/", research).status_code == 302
+
+        assert stored("research").min_run_seconds == 120
+        assert "minimum running time 120 s" in text(admin.get("/queues/research/"))
+        assert "minimum running time 120 s, inherited from research" in text(
+            admin.get("/queues/vision/")
+        )
+        assert 'id="min_run_seconds"' in text(admin.get("/queues/research/edit/"))
+
+    def test_an_empty_input_takes_it_away_and_0_stays_0(self, admin: Client):
+        Queue.objects.filter(name="vision").update(min_run_seconds=60)
+        admin.post(EDIT, typed(admin, min_run_seconds="0"))
+        assert stored().min_run_seconds == 0
+
+        admin.post(EDIT, {**typed(admin, min_run_seconds=""), "version": "2"})
+
+        assert stored().min_run_seconds is None
+        assert "minimum running time" not in text(admin.get("/queues/vision/"))
+
+    def test_what_is_no_number_is_refused_by_its_label(self, admin: Client):
+        page = text(admin.post(EDIT, typed(admin, min_run_seconds="5 min")))
+
+        assert "Minimum running time must be a whole number from 0 to 31536000" in page
+        assert stored().min_run_seconds is None
+
+    def test_the_policy_decides_where_no_queue_does(self, admin: Client):
+        ClusterState.objects.update(policy=PolicyVersion.objects.create(text=LEFT_IN_PEACE))
+
+        page = text(admin.get("/queues/vision/"))
+
+        assert "minimum running time 90 s, as the policy says" in page
+
+
+LEFT_IN_PEACE = """
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins:
+  - name: gang
+  - name: capacity
+configurations:
+- name: reclaim
+  arguments:
+    wholeGangs: true
+    minRunSeconds: 90
+"""
 
 
 class TestTheDrawer:

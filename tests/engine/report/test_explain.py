@@ -558,7 +558,14 @@ def test_an_eviction_is_an_event_of_the_pod():
         (event.reason, event.message, event.name)
         for event in outcome.events
         if event.object == "pod" and event.reason == "Evict"
-    ] == [("Evict", "reclaim", "default/a-7")]
+    ] == [
+        (
+            "Evict",
+            "Reclaim: a queue below its deserved takes from one that has more than its own. "
+            "q1 goes from 8 to 7 cpu; it deserves 4.",
+            "default/a-7",
+        )
+    ]
 
 
 def test_what_was_shed_is_an_event_of_job_queue_and_pod():
@@ -577,7 +584,7 @@ def test_what_was_shed_is_an_event_of_job_queue_and_pod():
     ]
     assert told == [("Warning", "podgroup", "default/part", text), ("Warning", "queue", "q1", text)]
     assert {event.message for event in outcome.events if event.reason == "Evict"} == {
-        "StarvingInOverusedQueue"
+        "Shed: a gang that is short of its minimum gives the rest back."
     }
 
 

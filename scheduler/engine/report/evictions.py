@@ -1,0 +1,180 @@
+"""Evictions as values: whose pods go, for whom, by which rule, and with which figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isnan
+
+import numpy as np
+
+from scheduler.domain.evictions import RULE_OF_ACTION, EvictionRule
+from scheduler.domain.nodes import Amounts
+from scheduler.engine.actions.shed import REASON as SHED_REASON
+from scheduler.engine.decisions import Evict, Grounds, Holding
+from scheduler.engine.grounds import Exchange
+from scheduler.engine.plugins.scarcity import COMMON
+from scheduler.engine.report.figures import named_amounts
+from scheduler.engine.session import Session
+from scheduler.engine.state.queue_quotas import Quotas
+from scheduler.engine.statement import Operation
+
+_RANKS = {"cpu": 1, "memory": 2}
+
+
+def all_evictions(session: Session) -> tuple[Evict, ...]:
+    return tuple(_eviction(session, operation) for operation in session.evictions)
+
+
+def _eviction(session: Session, operation: Operation) -> Evict:
+    gang = operation.gang
+    (pod,) = operation.pods
+    (node,) = operation.nodes
+    before = operation.before
+    if before is None:
+        before = session.queue_usage.allocated[gang.queue]
+    after = before - session.request[operation.pod_class]
+    found = Evict(
+        pod=session.snapshot.pods.key[pod],
+        node=session.node_table.names[node] if node >= 0 else "",
+        podgroup=gang.key,
+        queue=session.queue_tree.names[gang.queue],
+        row=pod,
+        action=operation.action,
+        reason=eviction_reason(operation.action),
+        allocated_before=named_amounts(session, before, zeros=True),
+        allocated_after=named_amounts(session, after, zeros=True),
+        grounds=grounds_of(session, operation),
+        request=named_amounts(session, session.request[operation.pod_class]),
+        ran_seconds=_seconds_run(session, pod),
+    )
+    found = _with_quotas(session, found, gang.queue)
+    return _with_beneficiary(session, found, operation)
+
+
+def _with_quotas(session: Session, eviction: Evict, queue: int) -> Evict:
+    quotas = session.quotas
+    if quotas is None:
+        return eviction
+    return replace(
+        eviction,
+        deserved=named_amounts(session, quotas.deserved[queue]),
+        guarantee=named_amounts(session, quotas.guarantee[queue]),
+    )
+
+
+def _with_beneficiary(session: Session, eviction: Evict, operation: Operation) -> Evict:
+    """Whom it makes room for, and the deepest queue above both."""
+    taker = operation.beneficiary
+    if taker is None:
+        return eviction
+    tree = session.queue_tree
+    eviction = replace(eviction, beneficiary=taker.key, beneficiary_queue=tree.names[taker.queue])
+    level = tree.common(operation.gang.queue, taker.queue)
+    if level < 0:
+        return eviction
+    return replace(eviction, level=tree.names[level], depth=tree.depth(level))
+
+
+def _seconds_run(session: Session, pod: int) -> float:
+    """0 for a pod of which nobody knows when it started."""
+    started = float(session.snapshot.pods.started[pod])
+    if isnan(started):
+        return 0.0
+    return max(0.0, session.snapshot.taken_at - started)
+
+
+def eviction_reason(action: str) -> str:
+    """What a decision says about an eviction by this action."""
+    if action == "shed":
+        return SHED_REASON
+    return action
+
+
+# The rule and its figures
+
+
+def grounds_of(session: Session, operation: Operation) -> Grounds:
+    rule = RULE_OF_ACTION.get(operation.action, EvictionRule.OVERUSED)
+    grounds = Grounds(rule)
+    taker = operation.beneficiary
+    if taker is not None:
+        grounds = replace(grounds, priority=taker.priority, victim_priority=operation.gang.priority)
+    choice = operation.choice
+    if choice is not None:
+        grounds = replace(
+            grounds,
+            rule=choice.rule,
+            possible=choice.possible,
+            chosen=choice.chosen,
+            has_tried_all=choice.has_tried_all,
+        )
+    return _with_holdings(session, grounds, operation)
+
+
+def _with_holdings(session: Session, grounds: Grounds, operation: Operation) -> Grounds:
+    """With what both queues have of the resource that it is about."""
+    exchange = operation.exchange
+    quotas = session.quotas
+    if exchange is None or quotas is None:
+        return grounds
+    dim = _resource_in_question(session, operation, exchange, quotas)
+    if dim < 0:
+        return grounds
+    return replace(
+        grounds,
+        resource=session.snapshot.resources[dim],
+        taker=_taker(session, grounds.rule, exchange, quotas, dim),
+        loser=Holding(
+            session.queue_tree.names[exchange.loser],
+            int(exchange.loser_before[dim]),
+            int(exchange.loser_after[dim]),
+            int(quotas.deserved[exchange.loser, dim]),
+        ),
+    )
+
+
+def _taker(
+    session: Session, rule: EvictionRule, exchange: Exchange, quotas: Quotas, dim: int
+) -> Holding:
+    due = quotas.deserved
+    due_is = "deserved"
+    if rule is EvictionRule.GUARANTEE:
+        due = quotas.guarantee
+        due_is = "guarantee"
+    return Holding(
+        session.queue_tree.names[exchange.taker],
+        int(exchange.taker_before[dim]),
+        int(exchange.taker_after[dim]),
+        int(due[exchange.taker, dim]),
+        due_is,
+    )
+
+
+def _resource_in_question(
+    session: Session, operation: Operation, exchange: Exchange, quotas: Quotas
+) -> int:
+    """The scarcest resource that passes from one queue to the other; -1 if there is none.
+
+    One that the taker lacked, and of which the loser had more than its due, comes first.
+    """
+    gained: Amounts = exchange.taker_after > exchange.taker_before
+    lost: Amounts = exchange.loser_after < exchange.loser_before
+    passed = np.flatnonzero(gained & lost & session.queue_usage.dims).tolist()
+    too_much = exchange.loser_before > quotas.deserved[exchange.loser]
+    choice = operation.choice
+    short = too_much
+    if choice is not None and choice.short is not None:
+        short = choice.short
+    names = session.snapshot.resources
+
+    def rank(dim: int) -> tuple[bool, bool, int, int]:
+        return (not short[dim], not too_much[dim], _rank(names[dim]), dim)
+
+    return min(passed, key=rank, default=-1)
+
+
+def _rank(name: str) -> int:
+    """Devices, then cpu, then memory."""
+    if name not in COMMON:
+        return 0
+    return _RANKS.get(name, 3)
