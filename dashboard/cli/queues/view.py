@@ -29,7 +29,7 @@ def print_queue(queue: Row) -> None:
 def _identity(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
     metadata = queue["metadata"]
     yield "Name", metadata["name"]
-    yield "Path", " / ".join(reversed(way))
+    yield "Path", " / ".join(reversed(list(way)))
     yield (
         "Created",
         f"{output.clock(metadata['creationTimestamp'])} "

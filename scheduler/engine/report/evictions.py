@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 
 from scheduler.domain.evictions import RULE_OF_ACTION, EvictionRule
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Mask
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Evict, Grounds, Holding
 from scheduler.engine.grounds import Exchange
@@ -157,8 +157,8 @@ def _resource_in_question(
 
     One that the taker lacked, and of which the loser had more than its due, comes first.
     """
-    gained: Amounts = exchange.taker_after > exchange.taker_before
-    lost: Amounts = exchange.loser_after < exchange.loser_before
+    gained: Mask = exchange.taker_after > exchange.taker_before
+    lost: Mask = exchange.loser_after < exchange.loser_before
     passed = np.flatnonzero(gained & lost & session.queue_usage.dims).tolist()
     too_much = exchange.loser_before > quotas.deserved[exchange.loser]
     choice = operation.choice

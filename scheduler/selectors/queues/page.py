@@ -49,14 +49,12 @@ class MinRunTime:
 
 def min_run_time(names: Sequence[str], of_policy: int) -> MinRunTime:
     """`names` lead from the queue up to root."""
-    named = dict(
-        Queue.objects.filter(name__in=names, min_run_seconds__isnull=False).values_list(
-            "name", "min_run_seconds"
-        )
-    )
+    rows = Queue.objects.filter(name__in=names).values_list("name", "min_run_seconds")
+    named = dict(rows)
     for name in names:
-        if name in named:
-            return MinRunTime(named[name], name)
+        seconds = named.get(name)
+        if seconds is not None:
+            return MinRunTime(seconds, name)
     return MinRunTime(of_policy)
 
 
