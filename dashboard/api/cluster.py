@@ -16,6 +16,7 @@ from dashboard.api.objects import iso_time, record_object
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.http.visibility import Visibility
 from scheduler.models import ClusterState, Node
+from scheduler.selectors.cluster.evictions import WINDOW, EvictionCosts, eviction_costs
 from scheduler.services.sessions.replay import keep_next_sessions
 from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period
 
@@ -79,9 +80,34 @@ def cluster_object(state: ClusterState, visibility: Visibility) -> dict[str, Any
         "allocated": state.allocated.to_quantities(),
         "promised": state.promised.to_quantities(),
         "nodes": Node.objects.count(),
+        "evictions": evictions_object(eviction_costs(visibility.visible)),
         "warnings": [_warning_object(warning) for warning in warnings],
     }
     return record_object("Cluster", state.name, None, _cluster_spec(state), status)
+
+
+def evictions_object(costs: EvictionCosts) -> dict[str, Any]:
+    often = []
+    for gang in costs.often:
+        often.append(
+            {
+                "podgroup": gang.podgroup,
+                "queue": gang.queue,
+                "times": gang.times,
+                "pods": gang.pods,
+                "lastAt": iso_time(gang.last),
+            }
+        )
+    return {
+        "windowSeconds": int(WINDOW.total_seconds()),
+        "placements": costs.placements,
+        "evictions": costs.evictions,
+        "perPlacement": costs.per_placement,
+        "lostOf": costs.lost_of,
+        "lostSeconds": round(costs.lost_seconds, 3),
+        "lostShare": costs.lost_share,
+        "often": often,
+    }
 
 
 def _warning_object(warning: Any) -> dict[str, Any]:

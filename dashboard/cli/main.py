@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "apply": "files.apply",
     "diff": "files.apply",
     "export": "files.apply",
+    "cluster": "cluster.view",
     "pause": "cluster.pause",
     "unpause": "cluster.pause",
     "audit": "records.audit",

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from dashboard.http.access import access, page, visibility_of
 from dashboard.http.health import CHECKS, outcome_of
 from dashboard.present.amounts import short_name, shown
+from dashboard.present.evictions import present_costs
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.quotas import CLUSTER, Limit, present_quota, quota_of
 from dashboard.present.starvation import starved
@@ -20,6 +21,7 @@ from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState
 from scheduler.selectors.accounts.access import whom_to_ask
 from scheduler.selectors.cluster import overview as questions
+from scheduler.selectors.cluster.evictions import eviction_costs
 from scheduler.selectors.queues.listing import QueueBoard, queue_rows
 from scheduler.selectors.queues.page import waiting_by_reason
 from scheduler.services.sessions.policies import DEFAULT_VERSION, gives_shares
@@ -65,6 +67,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             }
             for row in questions.recent_evictions(seen)
         ],
+        "costs": present_costs(eviction_costs(seen)),
         "evictions_24h": questions.evictions_since(since, seen),
         "failures": questions.recent_failures(readable),
         "failures_24h": questions.failures_since(since, readable),

@@ -127,6 +127,25 @@ CheckedPolicy = shape(
     violations=Violation(many=True),
     warnings=Notice(many=True),
 )
+_OftenEvicted = shape(
+    "OftenEvicted",
+    podgroup=s.CharField(),
+    queue=s.CharField(),
+    times=s.IntegerField(help_text="sessions that evicted pods of it"),
+    pods=s.IntegerField(),
+    lastAt=maybe_moment(),
+)
+_EvictionCosts = shape(
+    "EvictionCosts",
+    windowSeconds=s.IntegerField(),
+    placements=s.IntegerField(),
+    evictions=s.IntegerField(),
+    perPlacement=s.FloatField(allow_null=True),
+    lostOf=choice(("accelerators", "cores")),
+    lostSeconds=s.FloatField(help_text="running time of evicted pods, times lostOf"),
+    lostShare=s.FloatField(allow_null=True, help_text="of what the cluster has in that time"),
+    often=_OftenEvicted(many=True, help_text="evicted more than twice, in queues you may see"),
+)
 ClusterStatus = shape(
     "ClusterStatus",
     paused=s.BooleanField(),
@@ -139,6 +158,7 @@ ClusterStatus = shape(
     allocated=amounts(help_text="what pods hold on nodes"),
     promised=amounts(help_text="room that is kept for pods that wait"),
     nodes=s.IntegerField(),
+    evictions=_EvictionCosts(help_text="of the last hour"),
     warnings=shape("ClusterWarning", code=s.CharField(required=False), message=s.CharField())(
         many=True
     ),

@@ -44,6 +44,29 @@ def test_evictions_of_one_gang_for_one_job_are_one_line():
     assert 'href="/jobs/default/nightly/"' in text(page)
 
 
+def test_the_costs_of_the_last_hour_stand_beside_how_full_it_is():
+    for number in range(3):
+        Eviction.objects.create(
+            session_number=number, pod_name="default/train-1-0", podgroup_name="default/train-1",
+            queue_name="vision", action="reclaim", core_seconds=600, created_at=timezone.now(),
+        )  # fmt: skip
+    SchedulingSession.objects.update(counts={"binds": 0})
+    session = SchedulingSession.objects.first()
+    SchedulingSession.objects.filter(pk=session.pk).update(counts={"binds": 60})
+
+    page = text(signed_in("admin").get("/"))
+
+    assert "Last hour: 0.05 evictions per placement (3 to 60) · 30 min of CPU time lost" in page
+    assert "Evicted more than twice in the last hour" in page
+    assert "3 times, 3 pods" in page
+
+
+def test_an_hour_without_evictions_says_so():
+    SchedulingSession.objects.update(counts={"binds": 2})
+
+    assert "Last hour: no eviction, " in text(signed_in("admin").get("/"))
+
+
 def test_who_may_not_see_the_beneficiary_is_not_told_its_name():
     session = evicted("default/train-1", "vision", "default/nightly", "batch")
 

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduler", "0028_queue_min_run_seconds")]
+    dependencies = [("scheduler", "0029_queue_min_run_seconds")]
 
     operations = [
         migrations.AddField(

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduler", "0027_queue_description")]
+    dependencies = [("scheduler", "0028_evictions_and_run_times")]
 
     operations = [
         migrations.AddField(
