@@ -183,6 +183,8 @@ def eviction_object(row: Eviction, visibility: Visibility) -> dict[str, Any]:
         "why": seen.words,
         "grounds": grounds_object(seen.grounds),
         "ranSeconds": round(row.ran_seconds, 3),
+        "acceleratorSeconds": round(row.accelerator_seconds, 3),
+        "coreSeconds": round(row.core_seconds, 3),
     }
     return record_object("Eviction", str(row.pk), row.created_at, spec, {})
 

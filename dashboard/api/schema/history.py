@@ -172,6 +172,8 @@ Eviction = object_shape(
         why=text(help_text="the rule, its figures and the choice in words"),
         grounds=Grounds(),
         ranSeconds=s.FloatField(help_text="how long the pod had run"),
+        acceleratorSeconds=s.FloatField(help_text="that, times its accelerators"),
+        coreSeconds=s.FloatField(help_text="that, times its cores"),
     )(),
     Empty(),
 )
