@@ -26,7 +26,7 @@ _PRUNE = query_parameter(
 _SHOWN = query_parameter(
     "shown",
     "The objects that a dry run said would be deleted, such as `queue/team-a`, "
-    "joined by commas: 409 where it would be others.",
+    "joined by commas: 409 if others would be deleted.",
 )
 
 

@@ -175,7 +175,9 @@ class Queues(EndpointSet):
             otherwise=schema.FlatTree,
             parameters=(
                 query_parameter(
-                    "flat", "One list instead of a nest: `{results: […]}`.", OpenApiTypes.BOOL
+                    "flat",
+                    "One flat list instead of nested objects: `{results: […]}`.",
+                    OpenApiTypes.BOOL,
                 ),
             ),
         ),

@@ -95,7 +95,7 @@ def parse_pairs(
         if not part:
             continue
         if not equals or not name.strip():
-            raise usage(f"{option} has “{part}”, which is no pair; write it as {example}.")
+            raise usage(f"{option} has “{part}”, which is not a pair; write it as {example}.")
         if name.strip() in found:
             raise usage(f"{option} names {name.strip()} twice; write it once.")
         found[name.strip()] = amount.strip()

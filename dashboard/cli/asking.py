@@ -1,4 +1,4 @@
-"""Before something that cannot be undone: what it will do, and whether it shall."""
+"""Before something that cannot be undone: say what will happen, and ask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Reason = Annotated[
     str,
     typer.Option(
-        "--reason", metavar="TEXT", help="Why; kept with the command and in the audit log."
+        "--reason", metavar="TEXT", help="The reason, kept with the command and in the audit log."
     ),
 ]
 

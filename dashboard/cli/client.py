@@ -183,7 +183,7 @@ class Api:
             return self.client.request(method, where, **more)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise Problem(
-                f"The server {self.target.server} is no address. Write it as "
+                f"The server {self.target.server} is not an address. Write it as "
                 "http://127.0.0.1:8000.",
                 ExitCode.USAGE,
             ) from None
@@ -199,8 +199,8 @@ class Api:
             raise Problem(message, ExitCode.NO_CONNECTION) from None
         except httpx.TransportError as error:
             message = (
-                f"The connection to {self.target.server} broke off ({error}). Try again; look "
-                "first whether the command was carried out."
+                f"The connection to {self.target.server} was lost ({error}). Check "
+                "whether the command was carried out, then try again."
             )
             raise Problem(message, ExitCode.NO_CONNECTION) from None
 

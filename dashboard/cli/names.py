@@ -96,7 +96,7 @@ JobOption = Annotated[
     ),
 ]
 Namespace = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Where the job lives.")
+    str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="The job's namespace.")
 ]
 NodeArgument = Annotated[
     str,

@@ -25,7 +25,7 @@ MEANINGS = {
     ExitCode.USAGE: (
         "the command was not understood: an option is missing, unknown or has a wrong value"
     ),
-    ExitCode.NOT_FOUND: "there is nothing of that name, or you may not see it",
+    ExitCode.NOT_FOUND: "there is nothing with that name, or you may not see it",
     ExitCode.NOT_ALLOWED: "you are not signed in, or may not do this",
     ExitCode.NO_CONNECTION: (
         "no server is known, it cannot be reached, or it is not available just now"

@@ -73,12 +73,12 @@ def ask(
 ) -> None:
     """Ask the API anything, and print what it answers.
 
-    What deletes something asks first, unless told --yes.
+    What deletes something asks first, unless you give --yes.
     """
     verb = method.upper()
     if verb not in _METHODS:
         raise usage(
-            f"{method} is no method of the API; write one of {', '.join(_METHODS).lower()}."
+            f"{method} is not a method of the API; write one of {', '.join(_METHODS).lower()}."
         )
     where = address.removeprefix("/").removeprefix("api/v1/")
     if verb == "DELETE" and not dry_run:
@@ -91,7 +91,7 @@ def ask(
 def _read_parameters(pairs: list[str]) -> dict[str, str]:
     wrong = [pair for pair in pairs if "=" not in pair]
     if wrong:
-        raise usage(f"{wrong[0]} is no parameter; write it as name=value.")
+        raise usage(f"{wrong[0]} is not a parameter; write it as name=value.")
     return dict(pair.split("=", 1) for pair in pairs)
 
 

@@ -30,9 +30,9 @@ and of a session 812; the tests run each of them on an installation that has the
 
 ## Which server, and as whom
 
-The first of these that is there: `--server`; `--context` or `VCCTL_CONTEXT`; `VCCTL_SERVER`; the context that `vcctl login` made current;
-the installation of this machine, whose address and key `make run` leaves in `var/` (or in `FUMAROLE_VAR`). The token is that of
-`--token-file`, `VCCTL_TOKEN`, `VCCTL_TOKEN_FILE` or the context. Contexts are kept in
+`vcctl` speaks to the first of these that is given: `--server`; `--context` or `VCCTL_CONTEXT`; `VCCTL_SERVER`; the context that
+`vcctl login` made current; the installation on this machine, whose address and key `make run` leaves in `var/` (or in `FUMAROLE_VAR`).
+The token is that of `--token-file`, `VCCTL_TOKEN`, `VCCTL_TOKEN_FILE` or the context. Contexts are kept in
 `~/.config/fumarole/contexts.json` (or `VCCTL_CONFIG`), mode 0600.
 
 ## Exit codes
@@ -43,15 +43,15 @@ the installation of this machine, whose address and key `make run` leaves in `va
 
 ## Output
 
-`-o table` is Volcano's layout in a pipe, byte for byte; where a value fills its column, one blank follows all the same. On a terminal the
+In a pipe, `-o table` has Volcano's layout, byte for byte. A value that fills its column is still followed by a space. On a terminal the
 same columns have colours, and trees have bars. `-o wide` adds columns, `-o json|yaml` gives the API's objects, `-o name` one name a line.
 Answers go to standard output, warnings and errors to standard error. `NO_COLOR` switches colours off.
 
-What cannot be undone is asked about first. `--yes` answers beforehand, `--dry-run` only says what would happen. Where nobody can answer,
-nothing is done and the exit code is 2. Closing and suspending is asked about
-only at a terminal, and only when others are touched by it.
+`vcctl` asks before it does something that cannot be undone. On a terminal it also asks before it closes or suspends a queue with
+other people's work. `--yes` answers beforehand, and `--dry-run` only says what would happen. If nobody can answer, nothing is done
+and the exit code is 2.
 
-`--watch` shows the same view again and again, in place on a terminal, and goes on when a server that went away is back. Ctrl-C ends it.
+`--watch` repeats the same view, in place on a terminal. If the server goes away, it continues when the server is back. Ctrl-C ends it.
 
 ## Completion
 

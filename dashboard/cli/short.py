@@ -47,7 +47,7 @@ Name = Annotated[
     ),
 ]
 Place = Annotated[
-    str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="Where the job lives.")
+    str, typer.Option("--namespace", "-N", metavar="NAMESPACE", help="The job's namespace.")
 ]
 PlaceOfJob = Annotated[
     str,
@@ -55,7 +55,7 @@ PlaceOfJob = Annotated[
         "--namespace",
         "-N",
         metavar="NAMESPACE",
-        help="Where the job shall live.",
+        help="The job's namespace.",
         show_default="default",
     ),
 ]
@@ -131,7 +131,7 @@ def vcancel(
 ) -> None:
     """End a job and remove it, as Volcano's vcancel does; vcctl job delete in short.
 
-    Asks first, unless told --yes.
+    Asks first, unless you give --yes.
     """
     delete_job(*job_name(job, name, namespace, "cancel"), dry_run, yes)
 

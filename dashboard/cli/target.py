@@ -83,7 +83,7 @@ def _full_address(server: str) -> str:
         address = f"http://{server}"
     if not address.startswith(("http://", "https://")):
         raise usage(
-            f"The server {server} is no address. Write it as https://fumarole.example.com or "
+            f"The server {server} is not an address. Write it as https://fumarole.example.com or "
             "http://127.0.0.1:8000."
         )
     return address.rstrip("/")

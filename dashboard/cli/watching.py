@@ -23,7 +23,10 @@ Watch = Annotated[
     bool, typer.Option("--watch", help="Stay, and show every change; Ctrl-C ends it.")
 ]
 Interval = Annotated[
-    float, typer.Option("--interval", metavar="SECONDS", min=0.2, help="How often --watch looks.")
+    float,
+    typer.Option(
+        "--interval", metavar="SECONDS", min=0.2, help="Seconds between two looks of --watch."
+    ),
 ]
 DEFAULT_INTERVAL = 2.0
 _HEAD_LINES = 2

@@ -31,7 +31,7 @@ QUALITIES: Final = {
     "leaf": "takes jobs itself",
     "parent": "has queues below it",
     "open": "takes jobs and starts them",
-    "suspended": "starts nothing, by its own wish or one above it",
+    "suspended": "starts nothing, by its own request or one above it",
     "closing": "drains",
     "closed": "takes no jobs",
     "unknown": "its state is not known",

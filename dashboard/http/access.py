@@ -112,14 +112,13 @@ def _problem_of_fields(request: HttpRequest) -> str:
     field = _unusable_field(request)
     if field is not None:
         return (
-            f"The field “{field}” has a character that no text can have. "
+            f"The field “{field}” has a character that cannot be stored. "
             "Nothing was changed. Take it out and try again."
         )
     for _name, values in request.GET.lists():
         if max(map(len, values), default=0) > LONGEST_PARAMETER:
             return (
-                f"What is looked for is longer than {LONGEST_PARAMETER:,} characters, "
-                "more than any database compares. Shorten it."
+                f"The text to look for is longer than {LONGEST_PARAMETER:,} characters. Shorten it."
             )
     return ""
 

@@ -70,7 +70,7 @@ def _draining_condition(stored: Stored, live: int) -> dict[str, Any]:
 
 def _suspension_message(name: str, standing: DerivedState) -> str:
     if standing.held_by == name:
-        whose = "by its own wish"
+        whose = "by its own request"
     else:
         whose = f"because {standing.held_by} is suspended"
     if standing.state is QueueState.SUSPENDED:

@@ -66,7 +66,7 @@ class DerivedState:
     """What a queue is.
 
     `closed_by` and `suspended_by` name the ancestor a state is inherited from, "" where it is the
-    queue's own wish.
+    queue's own request.
 
     `held_by` names the topmost queue, itself included, whose wish Suspended keeps its pods from
     being scheduled.

@@ -207,7 +207,7 @@ def _same_state(name: str, before: DerivedState, after: DerivedState) -> str:
         source = after.closed_by or after.suspended_by
         return (
             f"{name} stays {after.state}, now "
-            f"{f'because of {source}' if source else 'by its own wish'}."
+            f"{f'because of {source}' if source else 'by its own request'}."
         )
     if after.held_by:
         return (
@@ -286,10 +286,10 @@ def _wish_only(tree: QueueTree, name: str, standing: DerivedState) -> str:
             held = f"; its pods stay held because {standing.held_by} is suspended"
         else:
             held = "; its waiting pods may start"
-        return f"{name} is no longer suspended by its own wish and stays {standing.state}{held}."
+        return f"{name} is no longer suspended by its own request and stays {standing.state}{held}."
     return (
-        f"{name} stays {standing.state}, now by its own wish: it remains so when the queues above "
-        "it are opened or resumed."
+        f"{name} stays {standing.state}, now by its own request: it remains so when the queues "
+        "above it are opened or resumed."
     )
 
 
@@ -314,7 +314,7 @@ def _unchanged_sentence(scene: _Scene) -> Iterator[str]:
     kept = [queue for queue in wilful if scene.before[queue].state is scene.after[queue].state]
     if kept and not scene.keeps_state:
         yield listed(
-            kept, "stays as it is, by its own wish.", "stay as they are, by their own wish."
+            kept, "stays as it is, by its own request.", "stay as they are, by their own request."
         )
 
 
@@ -378,8 +378,8 @@ def _held_jobs(scene: _Scene) -> Iterator[Caution]:
             "podgroup that waits",
             "podgroups that wait",
         )
-        one = "is suspended by its own wish and holds"
-        several = "are suspended by their own wish and hold"
+        one = "is suspended by its own request and holds"
+        several = "are suspended by their own request and hold"
         what = f"{listed(holders, one, several)} {amount}"
         yield Caution(
             "held_below",

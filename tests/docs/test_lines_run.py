@@ -169,7 +169,7 @@ def _type(line: str, checkout: Path, env: dict[str, str], world: ReferenceWorld)
 def _sign_in(
     line: str, env: dict[str, str], checkout: Path, world: ReferenceWorld
 ) -> tuple[int, str]:
-    """A password is asked for at a terminal only."""
+    """A password can be typed at a terminal only."""
     with Terminal("bash", "-c", f"cd {shlex.quote(str(checkout))}\n{line}", env=env) as screen:
         if "--username" not in line:
             screen.wait_for("User name:")

@@ -49,7 +49,7 @@ def test_what_wishes_its_own_state_is_said_to_stay():
 
     assert changes(effect) == [("p", CLOSED, OPEN), ("c", CLOSED, OPEN)]
     assert effect.message == (
-        "p is now Open: it takes jobs and they are scheduled. c becomes Open with it. d stays as it is, by its own wish."
+        "p is now Open: it takes jobs and they are scheduled. c becomes Open with it. d stays as it is, by its own request."
     )
 
 
@@ -102,7 +102,7 @@ def test_closing_above_a_suspended_queue_warns_that_it_holds_what_waits():
 
     assert warned(effect) == ["held_below"]
     assert effect.warnings[0].message == (
-        "c is suspended by its own wish and holds 3 podgroups that wait: p cannot finish closing until c is resumed."
+        "c is suspended by its own request and holds 3 podgroups that wait: p cannot finish closing until c is resumed."
     )
 
 
@@ -120,7 +120,7 @@ def test_closing_what_is_closed_from_above_makes_it_the_own_wish():
     assert effect.state_changes == ()
     assert (
         effect.message
-        == "c stays Closed, now by its own wish: it remains so when the queues above it are opened or resumed."
+        == "c stays Closed, now by its own request: it remains so when the queues above it are opened or resumed."
     )
 
 
@@ -131,7 +131,7 @@ def test_resuming_below_a_closing_queue_lets_it_drain():
 
     assert (
         effect.message
-        == "c is no longer suspended by its own wish and stays Closing; its waiting pods may start."
+        == "c is no longer suspended by its own request and stays Closing; its waiting pods may start."
     )
     assert effect.load.waiting == 1
 

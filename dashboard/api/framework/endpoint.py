@@ -302,7 +302,7 @@ class Endpoint(APIView):
 def _check_names(names: Iterable[Any]) -> None:
     for name in names:
         if "\x00" in str(name):
-            raise not_found("There is nothing of that name.")
+            raise not_found("There is nothing with that name.")
 
 
 def _check_write(request: Request) -> None:

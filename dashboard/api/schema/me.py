@@ -62,7 +62,7 @@ GivenPreferences = shape(
     unfolded=s.ListField(
         child=s.CharField(),
         required=False,
-        help_text="those whose children it shows although they lie deeper than levels",
+        help_text="those whose children it shows although they are deeper than levels",
     ),
     levels=s.IntegerField(
         required=False,

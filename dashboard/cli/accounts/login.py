@@ -106,7 +106,7 @@ def _given_token(target: Target, with_token: bool, token_file: str) -> str:
 def _token_for_password(target: Target, username: str) -> str:
     if not sys.stdin.isatty():
         raise usage(
-            "A password is asked for at a terminal only. In a script, use --with-token or "
+            "A password can be typed at a terminal only. In a script, use --with-token or "
             "--token-file."
         )
     user = username or input("User name: ").strip()

@@ -148,7 +148,7 @@ def _order_with_care(name: str, verb: str, reason: str, dry_run: bool, yes: bool
 
 @command(app, "cordon", "vcctl node cordon node-1", 'vcctl node cordon node-1 --reason "new disk"')
 def cordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False) -> None:
-    """Start nothing new on a node; what runs there goes on."""
+    """Give a node no new pods; its running pods continue."""
     _give_order(_node_name(name, "cordon"), "cordon", reason, dry_run)
 
 
@@ -168,9 +168,9 @@ def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = Fal
 def drain(
     name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
 ) -> None:
-    """Cordon a node and stop what runs there; it is started again elsewhere.
+    """Cordon a node and stop its pods; they start again on other nodes.
 
-    Asks first, unless told --yes.
+    Asks first, unless you give --yes.
     """
     _order_with_care(_node_name(name, "drain"), "drain", reason, dry_run, yes)
 
@@ -185,7 +185,7 @@ def drain(
 def lose(
     name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
 ) -> None:
-    """Let a simulated node fail, to see what happens then. Asks first, unless told --yes."""
+    """Let a simulated node fail, to see what happens then. Asks first, unless you give --yes."""
     _order_with_care(_node_name(name, "lose"), "lose", reason, dry_run, yes)
 
 

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def pause(reason: Reason = "", dry_run: DryRun = False, yes: Yes = False) -> None:
-    """Start nothing anywhere until vcctl unpause; jobs are taken and wait, what runs goes on."""
+    """Start nothing in the cluster until vcctl unpause. New jobs wait; running ones continue."""
     if not dry_run:
         confirm_if_watched(lambda: "Pause scheduling in the whole cluster?", yes)
     _give_order("pause", reason, dry_run)

@@ -71,7 +71,7 @@ def apply(
 ) -> None:
     """Create or update every object of the files, all or nothing.
 
-    What --prune would delete is asked about first, unless told --yes.
+    Asks before --prune deletes something, unless you give --yes.
     """
     documents = located_documents(read_sources(files or []))
     if prune and not dry_run and not yes:
@@ -211,7 +211,7 @@ def _value_text(value: Any) -> str:
 def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.YAML) -> None:
     """A queue and everything below it as manifests that can be applied elsewhere.
 
-    All queues that you may see where none is named.
+    Without a name: all queues that you may see.
     """
     if name or option:
         tops = [queue_name(name, option, "export")]

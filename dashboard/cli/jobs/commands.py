@@ -64,8 +64,8 @@ def _wait_for_end(where: str, name: str) -> None:
     while (phase := _phase_of(where)) not in ENDED:
         if time.monotonic() > give_up:
             raise Problem(
-                f"{name} was cancelled and is {phase}; its pods take their time. Delete it again "
-                "when it has ended."
+                f"{name} was cancelled and is {phase}; its pods are still stopping. Delete it "
+                "again when it has ended."
             )
         time.sleep(_LOOK_AGAIN_SECONDS)
 
@@ -109,7 +109,7 @@ def suspend_job(**given: Any) -> None:
     app, "resume", "vcctl job resume train", "vcctl job resume -N train -n research", options=_HOW
 )
 def resume_job(**given: Any) -> None:
-    """Let a suspended job wait for its pods to run again."""
+    """Resume a suspended job: it waits for places for its pods again."""
     _make_command("resume", **given)
 
 
@@ -121,7 +121,7 @@ def resume_job(**given: Any) -> None:
     options=_ASKED,
 )
 def restart_job(**given: Any) -> None:
-    """Stop a job's pods and begin it again. Asks first, unless told --yes."""
+    """Stop a job's pods and begin it again. Asks first, unless you give --yes."""
     _make_command("restart", **given)
 
 
@@ -133,7 +133,7 @@ def restart_job(**given: Any) -> None:
     options=_ASKED,
 )
 def cancel_job(**given: Any) -> None:
-    """End a job for good; it stays in the list. Asks first, unless told --yes."""
+    """End a job for good; it stays in the list. Asks first, unless you give --yes."""
     _make_command("cancel", **given)
 
 
@@ -145,5 +145,5 @@ def delete(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """End a job and remove it. Asks first, unless told --yes."""
+    """End a job and remove it. Asks first, unless you give --yes."""
     delete_job(*job_name(name, option, namespace, "delete"), dry_run, yes)

@@ -76,7 +76,7 @@ Scheduler = Annotated[
     str, typer.Option("--scheduler", "-S", metavar="NAME", help="Only jobs of this scheduler.")
 ]
 NameLike = Annotated[
-    str, typer.Option("--selector", metavar="TEXT", help="Only jobs whose name has this in it.")
+    str, typer.Option("--selector", metavar="TEXT", help="Only jobs whose name contains this.")
 ]
 
 
@@ -162,7 +162,7 @@ def list_jobs(
     phase: Annotated[
         str,
         typer.Option(
-            "--phase", metavar="PHASE", help="Only jobs in this phase; several with commas."
+            "--phase", metavar="PHASE", help="Only jobs in these phases, separated by commas."
         ),
     ] = "",
     scheduler: Scheduler = "",
@@ -367,14 +367,16 @@ def watch_job(
     until: Annotated[
         str,
         typer.Option(
-            "--until", metavar="PHASE", help="Leave when it is in this phase; several with commas."
+            "--until",
+            metavar="PHASE",
+            help="Stop at this phase, or at one of several, separated by commas.",
         ),
     ] = "",
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
     """Follow one job until it has ended, or is in the phase named.
 
-    A server that goes away meanwhile is waited for.
+    If the server goes away, the command waits for it.
     """
     place, wanted = job_name(name, option, namespace, "watch")
     phase = ""

@@ -27,7 +27,7 @@ NamespaceOfJob = Annotated[
         "--namespace",
         "-n",
         metavar="NAMESPACE",
-        help="Where the job shall live.",
+        help="The job's namespace.",
         show_default="default",
     ),
 ]
@@ -119,7 +119,7 @@ def run_job(
 ) -> None:
     """Submit a job: one task of equal pods from flags, or any job from a file.
 
-    What is said here of its place counts before the file.
+    --queue and --namespace override what the file says.
     """
     said = {"queue": queue, "schedulerName": scheduler, "priorityClassName": priority_class}
     if file:
@@ -135,7 +135,7 @@ def run_job(
         submit(_as_said(documents_of(read_sources([file])), name, namespace, said), dry_run, form)
         return
     if not name:
-        raise usage("Which name shall the job have? Give it with --name, or the whole job with -f.")
+        raise usage("The job needs a name. Give it with --name, or the whole job with -f.")
     asked = amounts.parse_pairs([requests or _AMOUNTS], "--requests")
     resources = {"requests": asked, "limits": amounts.parse_pairs([limits or _AMOUNTS], "--limits")}
     resources["limits"] = {**resources["limits"], **_not_below(resources)}

@@ -53,7 +53,7 @@ Selector = Annotated[
 States = Annotated[
     str,
     typer.Option(
-        "--state", metavar="STATE", help="Only queues in this state; several with commas."
+        "--state", metavar="STATE", help="Only queues in these states, separated by commas."
     ),
 ]
 Parent = Annotated[
@@ -186,7 +186,7 @@ def show_tree(
     option: QueueOption = "",
     resource: Annotated[
         str,
-        typer.Option("--resource", "-r", metavar="NAME", help="Figures of this resource alone."),
+        typer.Option("--resource", "-r", metavar="NAME", help="Only figures of this resource."),
     ] = "",
     form: Output = Format.TABLE,
     stay: Watch = False,
@@ -221,7 +221,7 @@ def show_tree(
     options=_ONE,
 )
 def view_queue(**given: Any) -> None:
-    """Everything about one queue: where it stands, its settings, its state and who made it so,
+    """Everything about one queue: its place, its settings, its state and who changed that,
     counts, figures, conditions, last events.
     """
     _show_one("view", lambda queue, _wide: print_queue(queue), **given)
@@ -307,7 +307,7 @@ def show_history(
     ] = False,
     form: Output = Format.TABLE,
 ) -> None:
-    """How a queue's figures went over time, or with --commands what was ordered by whom and why."""
+    """A queue's figures over time; with --commands who gave it which command, and why."""
     wanted = queue_name(name, option, "show the history of")
     if step not in ("raw", "minute", "hour"):
         raise usage(f"--step is “{step}”; write raw, minute or hour.")

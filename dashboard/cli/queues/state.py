@@ -82,23 +82,22 @@ def _add_verb(verb: str, words: str, *examples: str) -> None:
 
 _add_verb(
     "open",
-    "Let a queue take and start jobs again; what is closed or suspended only because it is comes "
-    "back with it.",
+    "Let a queue take and start jobs again. Queues below that followed its state open with it.",
     "vcctl queue open team-a",
     'vcctl queue open -n team-a --reason "maintenance is over"',
 )
 _add_verb(
     "close",
-    "Take no new jobs, in it and below it; what is there goes on until it has ended, then the "
-    "queue is Closed and can be deleted.",
+    "Take no new jobs, in it and below it. Its jobs continue; when they have ended, the queue is "
+    "Closed and can be deleted.",
     "vcctl queue close team-a",
     "vcctl queue close team-a --dry-run",
     'vcctl queue close -n team-a --reason "moved" --yes',
 )
 _add_verb(
     "suspend",
-    "Start nothing new in a queue and below it, a safe window for changes: jobs are taken and "
-    "wait, what runs goes on.",
+    "Start nothing new in a queue and below it, so that you can change it safely. New jobs wait; "
+    "running ones continue.",
     "vcctl queue suspend team-a",
     'vcctl queue suspend team-a --reason "quota change"',
 )
@@ -135,7 +134,7 @@ def operate_queue(
     """Volcano's form of open, close, suspend, resume, and of changing the weight."""
     wanted = queue_name(argument, name, "operate")
     if not action:
-        raise usage(f"What shall be done with {wanted}? Give --action: {', '.join(_ACTIONS)}.")
+        raise usage(f"Say what to do with {wanted}. Give --action: {', '.join(_ACTIONS)}.")
     verb = action.lower()
     if verb not in _ACTIONS:
         raise usage(f"The action {action} is not known. Give one of {', '.join(_ACTIONS)}.")

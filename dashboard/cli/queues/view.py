@@ -94,7 +94,7 @@ def _state(queue: Row) -> Iterable[tuple[str, str]]:
         f"{status['state']}, inherited from {inherited}" if inherited else status["state"],
     )
     if spec["state"] != status["state"]:
-        yield "Its own wish", spec["state"]
+        yield "Requested state", spec["state"]
     last = _last_command(inherited or queue["metadata"]["name"])
     created = queue["metadata"]["creationTimestamp"]
     yield (

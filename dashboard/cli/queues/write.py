@@ -23,7 +23,7 @@ VERSION = "scheduling.volcano.sh/v1beta1"
 Weight = Annotated[
     int | None,
     typer.Option(
-        "--weight", "-w", help="Its part in sharing, against its siblings.", show_default=False
+        "--weight", "-w", help="Its share, compared with its siblings' weights.", show_default=False
     ),
 ]
 State = Annotated[
@@ -38,7 +38,7 @@ Parent = Annotated[
         "--parent",
         "-p",
         metavar="QUEUE",
-        help="The queue that it lies below.",
+        help="The parent queue.",
         autocompletion=complete_queue,
         show_default=False,
     ),
@@ -209,7 +209,7 @@ def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> N
     options={**_SETTINGS, "weight": (Weight, 1)},
 )
 def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
-    """Make a queue. It lies below root where no parent is named, and is Open where no state is."""
+    """Make a queue: below root if you give no --parent, and Open if you give no --state."""
     wanted = queue_name(name, option, "create")
     manifest = {
         "apiVersion": VERSION,
@@ -234,7 +234,7 @@ def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: An
     options=_SETTINGS,
 )
 def update_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
-    """Change what is named and leave the rest: of a quota only the resources that are named.
+    """Change only what you name; of a quota, only the resources that you name.
 
     `cpu=` takes one away.
     """
@@ -260,7 +260,7 @@ def update_with(
     wanted = {key: part for key, part in patch.items() if part}
     if not wanted:
         raise usage(
-            f"What shall be changed of {name}? Name at least one of --weight, --state, --parent, "
+            f"Say what to change of {name}. Give at least one of --weight, --state, --parent, "
             "--deserved and so on."
         )
     saved = api().patch(path("queues", name), wanted, dry_run=dry_run)
@@ -296,7 +296,7 @@ def delete_queue(
 ) -> None:
     """Remove a queue that is Closed.
 
-    The records of its jobs stay. Asks first, unless told --yes.
+    The records of its jobs stay. Asks first, unless you give --yes.
     """
     wanted = queue_name(name, option, "delete")
     where, cascading = path("queues", wanted), "true" if cascade else ""

@@ -19,7 +19,7 @@ User = Annotated[str, typer.Option("--user", "-u", metavar="NAME", help="Only wh
 Action = Annotated[
     str,
     typer.Option(
-        "--action", metavar="ACTION", help="Only this, such as CloseQueue; several with commas."
+        "--action", metavar="ACTION", help="Only these, separated by commas, such as CloseQueue."
     ),
 ]
 AuditArea = Annotated[

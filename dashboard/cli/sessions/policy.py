@@ -24,7 +24,7 @@ Given = Annotated[
 File = Annotated[
     str,
     typer.Option(
-        "--filename", "-f", metavar="FILE", help="The same as an option.", show_default=False
+        "--filename", "-f", metavar="FILE", help="The policy; the same as FILE.", show_default=False
     ),
 ]
 
@@ -68,7 +68,7 @@ def set_policy(
 ) -> None:
     """Replace the policy; the next session follows it.
 
-    Says what that session would do differently, and asks first, unless told --yes.
+    Says what that session would do differently, and asks first, unless you give --yes.
     """
     body: dict[str, Any] = {"spec": {"policy": _policy_text(argument, option)}}
     if reason:

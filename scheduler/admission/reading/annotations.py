@@ -96,7 +96,7 @@ def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violat
         if path and other.name != name and continued.startswith(path + "/"):
             message = (
                 f"{HIERARCHY} {path} leads to {continued} of queue {other.name}; a queue cannot "
-                "lie on the path of another."
+                "be on the path of another."
             )
             yield Violation(
                 "hierarchy_path_conflict",

@@ -478,7 +478,7 @@ def _work_in(name: str, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
 
 PROTECTED = (ROOT, DEFAULT)
 _NEEDED = {
-    ROOT: "root cannot be deleted: all other queues lie below it.",
+    ROOT: "root cannot be deleted: all other queues are below it.",
     DEFAULT: "default cannot be deleted: jobs that name no queue go there.",
 }
 STATE_RULES = frozenset(

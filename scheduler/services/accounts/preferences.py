@@ -122,7 +122,7 @@ def save_view(
         raise Rejected(
             [
                 _violation_at(
-                    "query", "This filter is too long to be kept, or no text.", "shorten it"
+                    "query", "This filter is too long to be kept, or is not text.", "shorten it"
                 )
             ]
         )

@@ -52,7 +52,7 @@ def apply_item(item: Item, run: ApplyRun) -> Applied:
     if item.contradicts is not None:
         message = (
             f"{item.kind} {item.name} stands in this file twice, and document {item.contradicts} "
-            "says something else of it."
+            "says something else about it."
         )
         raise Rejected(
             [Violation("named_twice", "", "metadata.name", message, "leave one of them out")]

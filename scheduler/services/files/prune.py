@@ -39,8 +39,8 @@ def prune_unnamed(
     doomed = _rows_not_named(items, label, run.by)
     if shown is not None and set(shown) != {_deletion_message(kind, row) for kind, row in doomed}:
         message = (
-            f"What wears {label} has changed since it was shown: {counted(len(doomed), 'object')} "
-            "would be deleted now."
+            f"The objects with the label {label} are not those that were shown: "
+            f"{counted(len(doomed), 'object')} would be deleted now."
         )
         raise Rejected(
             [Violation("tree_changed", "", "prune", message, "look again, and decide anew")],
@@ -54,7 +54,7 @@ def prune_unnamed(
             kind,
             _deletion_message(kind, row).partition("/")[2],
             "deleted",
-            f"{row} wore {label} and is not in the file; it was deleted.",
+            f"{row} has the label {label} and is not in the file. It was deleted.",
         )
         for kind, row in doomed
     ]

@@ -106,7 +106,7 @@ def _try_in_session(job: JobManifest) -> Forecast:
     if pods > MOST_PODS:
         words = (
             f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It "
-            "can be submitted all the same."
+            "can still be submitted."
         )
         return Forecast(Prospect.WAITS, words, pods=pods, request=request)
     snapshot = cluster_now()

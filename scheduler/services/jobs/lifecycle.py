@@ -207,7 +207,7 @@ def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> N
 
 
 NAMES_TAKEN = JobStep(
-    JobPhase.FAILED, "pods of another have the names that its pods would get", stop_pods=True
+    JobPhase.FAILED, "other pods already have the names that its pods would get", stop_pods=True
 )
 
 

@@ -224,7 +224,7 @@ _kept_template = lru_cache(maxsize=1024)(_read_template)
 
 
 def send_home(pods: QuerySet[Pod], reason: str, now: datetime) -> int:
-    """Stop these pods: those on a node are told to go, those that wait are made away with at once.
+    """Stop these pods: those on a node are told to go, those that wait are deleted at once.
 
     How many are still leaving.
     """

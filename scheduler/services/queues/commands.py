@@ -196,7 +196,7 @@ def _check_uid(work: TreeWork, order: QueueOrder) -> None:
         return
     message = (
         f"The uid {order.target_uid[:64]} is not that of the queue {order.name}, which has {uid}: "
-        "it may have been deleted and made anew."
+        "it may have been deleted and created again."
     )
     fix = "leave the uid out, or read the queue again"
     raise Rejected([Violation("uid_mismatch", order.name, "target.uid", message, fix)])

@@ -340,7 +340,7 @@ def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
             ]
         )
     if reading.value.uid and reading.value.uid != stored.uid:
-        message = f"metadata.uid is not that of {name}: it may have been deleted and made anew."
+        message = f"metadata.uid is not that of {name}: it may have been deleted and created again."
         raise Rejected(
             [
                 Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out"),
