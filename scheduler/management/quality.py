@@ -42,7 +42,7 @@ def rests_of_kept_sessions(sessions: int) -> list[SessionRest]:
 def as_document(figures: Quality, rests: list[SessionRest]) -> dict[str, Any]:
     return {
         "seconds": round(figures.seconds),
-        "resource": figures.resource,
+        "measuredIn": figures.measured_in,
         "placements": figures.placements,
         "evictions": figures.evictions,
         "evictionsPerPlacement": round(figures.evictions_per_placement, 4),
@@ -61,12 +61,13 @@ def as_text(figures: Quality, rests: list[SessionRest]) -> str:
     )
     lines = [
         f"The last {figures.seconds / 60:.0f} minutes:",
-        f"  placements                {figures.placements}",
-        f"  evictions                 {figures.evictions} ({by_action or 'none'})",
-        f"  evictions per placement   {figures.evictions_per_placement:.4f}",
-        f"  {figures.resource} time useful      {figures.share(figures.useful):.1%}",
-        f"  {figures.resource} time lost        {figures.share(figures.lost):.1%}",
-        f"  {figures.resource} time of pods that still run {figures.share(figures.unfinished):.1%}",
+        f"  placements               {figures.placements}",
+        f"  evictions                {figures.evictions} ({by_action or 'none'})",
+        f"  evictions per placement  {figures.evictions_per_placement:.4f}",
+        f"  time of {figures.measured_in}:",
+        f"    of pods that ran to their end  {figures.share(figures.useful):.1%}",
+        f"    of pods that still run         {figures.share(figures.unfinished):.1%}",
+        f"    lost to evictions              {figures.share(figures.lost):.1%}",
     ]
     for gang, times in figures.most_evicted:
         lines.append(f"  evicted in {times} sessions: {gang}")

@@ -39,7 +39,7 @@ def test_people_get_the_same_in_words(busy_cluster):
     text = quality("--rest", "5", "--minutes", "30")
 
     assert "The last 30 minutes:" in text
-    assert "evictions per placement   0.0000" in text
+    assert "evictions per placement  0.0000" in text
     assert "at rest after 1 sessions" in text
 
 

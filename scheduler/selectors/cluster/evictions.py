@@ -23,6 +23,9 @@ WINDOW = timedelta(hours=1)
 OFTEN = 3
 """A gang that was evicted so many times in the last hour is named."""
 MOST_GANGS = 10
+ACCELERATORS = "accelerators"
+CORES = "cores"
+"""What lost work is counted in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def eviction_costs(visible: Collection[str] | None) -> EvictionCosts:
     )
     placements = _placements(since)
     total = ClusterState.objects.values_list("total", flat=True).get(pk=1)
-    lost_of, amount = _measure(total)
+    lost_of, amount = measure_of(total)
     lost = float(sums[lost_of] or 0)
     capacity = amount * WINDOW.total_seconds()
     return EvictionCosts(
@@ -86,15 +89,15 @@ def _placements(since: datetime) -> int:
     return sessions.aggregate(binds=Sum(binds))["binds"] or 0
 
 
-def _measure(total: Resources) -> tuple[str, float]:
+def measure_of(total: Resources) -> tuple[str, float]:
     """What lost work is counted in, and how much of it the cluster has."""
     accelerators = 0.0
     for name, amount in total.items():
         if is_accelerator(name):
             accelerators += amount / units_per_one(name)
     if accelerators:
-        return "accelerators", accelerators
-    return "cores", total.amount("cpu") / units_per_one("cpu")
+        return ACCELERATORS, accelerators
+    return CORES, total.amount("cpu") / units_per_one("cpu")
 
 
 def _often_evicted(since: datetime, visible: Collection[str] | None) -> tuple[EvictedGang, ...]:

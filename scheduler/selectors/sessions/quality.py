@@ -1,5 +1,5 @@
 """How well a span of time was scheduled, from the database: placements, evictions, and the time of
-one resource that was useful or lost.
+accelerators that was useful or lost (of CPUs if the cluster has no accelerators).
 
 Decisions are kept for two hours, and finished jobs of the sample for one. So a span of the last
 hour is whole.
@@ -7,24 +7,23 @@ hour is whole.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Sum
 
-from scheduler.domain.mixes import GPU
-from scheduler.models import Decision, Eviction, Node, Pod
+from scheduler.domain.resources import Resources, is_accelerator, units_per_one
+from scheduler.models import ClusterState, Decision, Eviction, Pod
+from scheduler.selectors.cluster.evictions import CORES, measure_of
 
 MOST_GANGS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Amounts are of `resource`, in its base units times seconds."""
+    """Amounts are accelerators or cores, times seconds: `measured_in` says which."""
 
-    resource: str
+    measured_in: str
     seconds: float
     placements: int
     evictions_by_action: dict[str, int]
@@ -53,19 +52,21 @@ class Quality:
         return amount / self.capacity
 
 
-def quality_between(since: datetime, until: datetime, resource: str = GPU) -> Quality:
+def quality_between(since: datetime, until: datetime) -> Quality:
     """What was decided in this time, and what came of it."""
     span = _Span(since, until)
+    total = ClusterState.objects.values_list("total", flat=True).get(pk=1)
+    measured_in, amount = measure_of(total)
     return Quality(
-        resource=resource,
+        measured_in=measured_in,
         seconds=span.seconds,
-        placements=_decided(Decision.BIND, span).count(),
+        placements=_placements(span),
         evictions_by_action=_evictions_by_action(span),
         most_evicted=_most_evicted(span),
-        capacity=_capacity(resource) * span.seconds,
-        useful=_useful(span, resource),
-        lost=_lost(span, resource),
-        unfinished=_unfinished(span, resource),
+        capacity=amount * span.seconds,
+        useful=_useful(span, measured_in),
+        lost=_lost(span, measured_in),
+        unfinished=_unfinished(span, measured_in),
     )
 
 
@@ -87,21 +88,24 @@ class _Span:
         return max(0.0, (last - first).total_seconds())
 
 
-def _decided(kind: str, span: _Span) -> QuerySet[Decision]:
-    """Decisions of sessions, without those of cancelled jobs and drained nodes."""
+def _placements(span: _Span) -> int:
     return Decision.objects.filter(
-        kind=kind, session__isnull=False, created_at__gte=span.since, created_at__lt=span.until
-    )
+        kind=Decision.BIND, created_at__gte=span.since, created_at__lt=span.until
+    ).count()
+
+
+def _evictions(span: _Span) -> QuerySet[Eviction]:
+    return Eviction.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
 
 
 def _evictions_by_action(span: _Span) -> dict[str, int]:
-    rows = _decided(Decision.EVICT, span).order_by().values("action").annotate(pods=Count("id"))
+    rows = _evictions(span).order_by().values("action").annotate(pods=Count("id"))
     return {row["action"]: row["pods"] for row in rows.order_by("action")}
 
 
 def _most_evicted(span: _Span) -> list[tuple[str, int]]:
     rows = (
-        Eviction.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
+        _evictions(span)
         .order_by()
         .values("podgroup_name")
         .annotate(times=Count("session_number", distinct=True))
@@ -110,11 +114,15 @@ def _most_evicted(span: _Span) -> list[tuple[str, int]]:
     return [(row["podgroup_name"], row["times"]) for row in rows[:MOST_GANGS]]
 
 
-def _capacity(resource: str) -> int:
-    return sum(node.allocatable.amount(resource) for node in Node.objects.all())
+def _lost(span: _Span, measured_in: str) -> float:
+    """The running time of pods that were evicted."""
+    sums = _evictions(span).aggregate(
+        accelerators=Sum("accelerator_seconds"), cores=Sum("core_seconds")
+    )
+    return float(sums[measured_in] or 0)
 
 
-def _useful(span: _Span, resource: str) -> float:
+def _useful(span: _Span, measured_in: str) -> float:
     """Of pods that ran to their end in this time."""
     ended = Pod.objects.filter(
         phase="Succeeded", finished_at__gte=span.since, started_at__lt=span.until
@@ -122,46 +130,25 @@ def _useful(span: _Span, resource: str) -> float:
     spent = 0.0
     for pod in ended.select_related("pod_class"):
         seconds = span.overlap(pod.started_at, pod.finished_at)
-        spent += pod.pod_class.requests.amount(resource) * seconds
+        spent += _amount(pod.pod_class.requests, measured_in) * seconds
     return spent
 
 
-def _unfinished(span: _Span, resource: str) -> float:
+def _unfinished(span: _Span, measured_in: str) -> float:
     running = Pod.objects.filter(phase="Running", started_at__lt=span.until)
     spent = 0.0
     for pod in running.select_related("pod_class"):
         seconds = span.overlap(pod.started_at, span.until)
-        spent += pod.pod_class.requests.amount(resource) * seconds
+        spent += _amount(pod.pod_class.requests, measured_in) * seconds
     return spent
 
 
-def _lost(span: _Span, resource: str) -> float:
-    """The time from the placement of each victim to its eviction."""
-    victims = list(_decided(Decision.EVICT, span).order_by("id"))
-    amounts = _amounts_of({victim.pod_id for victim in victims}, resource)
-    placed_at = _placements_of({victim.pod_name for victim in victims})
-    spent = 0.0
-    for victim in victims:
-        began = _last_before(placed_at.get(victim.pod_name, ()), victim.created_at)
-        spent += amounts[victim.pod_id] * span.overlap(began, victim.created_at)
-    return spent
-
-
-def _amounts_of(pods: Iterable[int | None], resource: str) -> Counter[int | None]:
-    """What each pod asks for. Pods that are gone count nothing."""
-    found: Counter[int | None] = Counter()
-    for pod in Pod.objects.filter(pk__in=list(pods)).select_related("pod_class"):
-        found[pod.pk] = pod.pod_class.requests.amount(resource)
+def _amount(requests: Resources, measured_in: str) -> float:
+    """Accelerators or cores of a pod."""
+    if measured_in == CORES:
+        return requests.amount("cpu") / units_per_one("cpu")
+    found = 0.0
+    for name, amount in requests.items():
+        if is_accelerator(name):
+            found += amount / units_per_one(name)
     return found
-
-
-def _placements_of(pods: Iterable[str]) -> dict[str, list[datetime]]:
-    found: dict[str, list[datetime]] = {}
-    placements = Decision.objects.filter(kind=Decision.BIND, pod_name__in=list(pods))
-    for name, moment in placements.order_by("id").values_list("pod_name", "created_at"):
-        found.setdefault(name, []).append(moment)
-    return found
-
-
-def _last_before(moments: Iterable[datetime], end: datetime) -> datetime | None:
-    return max((moment for moment in moments if moment < end), default=None)

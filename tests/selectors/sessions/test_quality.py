@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from scheduler.models import Decision, Eviction, Pod, SchedulingSession
+from scheduler.models import ClusterState, Decision, Eviction, Pod, SchedulingSession
 from scheduler.selectors.sessions.quality import quality_between
 from tests import worlds
 
@@ -27,7 +27,8 @@ def session():
 @pytest.fixture
 def pods():
     """Four pods with one CPU each, on a cluster of four."""
-    worlds.node("n1", cpu="4", memory="8Gi")
+    total = worlds.node("n1", cpu="4", memory="8Gi").allocatable
+    ClusterState.objects.update(total=total)
     worlds.job("train", replicas=4)
     return list(Pod.objects.order_by("index"))
 
@@ -44,6 +45,18 @@ def decide(kind, pod, session, at, action="allocate"):
     )
 
 
+def evict(pod, session, number, at, *, action="reclaim", core_seconds=0):
+    Eviction.objects.create(
+        session=session,
+        session_number=number,
+        pod_name=f"default/{pod}",
+        podgroup_name="default/train",
+        action=action,
+        core_seconds=core_seconds,
+        created_at=at,
+    )
+
+
 def run(pod, phase, started, finished=None):
     node = None if phase == "Pending" else worlds.Node.objects.get()
     Pod.objects.filter(pk=pod.pk).update(
@@ -52,7 +65,7 @@ def run(pod, phase, started, finished=None):
 
 
 def last_ten_minutes():
-    return quality_between(ago(600), NOW, "cpu")
+    return quality_between(ago(600), NOW)
 
 
 def test_time_is_useful_if_the_pod_ran_to_its_end_and_counts_from_the_beginning_of_the_span(pods):
@@ -67,38 +80,25 @@ def test_time_is_useful_if_the_pod_ran_to_its_end_and_counts_from_the_beginning_
     assert found.lost == 0
 
 
-def test_the_time_of_a_victim_since_its_last_placement_is_lost(pods, session):
-    decide("Bind", pods[0], session, ago(500))
-    decide("Evict", pods[0], session, ago(400), "reclaim")
-    decide("Bind", pods[0], session, ago(350))
-    decide("Evict", pods[0], session, ago(300), "reclaim")
-    decide("Bind", pods[1], session, ago(900))
-    decide("Evict", pods[1], session, ago(590), "preempt")
+def test_what_evictions_cost_is_lost(pods, session):
+    for pod in pods[:2]:
+        decide("Bind", pod, session, ago(500))
+    decide("Bind", pods[2], session, ago(900))
+    evict("train-0", session, 1, ago(400), core_seconds=100)
+    evict("train-1", session, 1, ago(400), core_seconds=50, action="preempt")
+    evict("train-2", session, 1, ago(700), core_seconds=1000)
 
     found = last_ten_minutes()
 
-    assert found.share(found.lost) == pytest.approx((100 + 50 + 10) / (4 * 600))
+    assert found.share(found.lost) == pytest.approx(150 / (4 * 600))
     assert found.placements == 2
-    assert found.evictions_by_action == {"preempt": 1, "reclaim": 2}
-    assert found.evictions_per_placement == 1.5
-
-
-def test_decisions_that_no_session_made_do_not_count(pods):
-    decide("Evict", pods[0], None, ago(100), "cancel")
-
-    assert last_ten_minutes().evictions == 0
+    assert found.evictions_by_action == {"preempt": 1, "reclaim": 1}
+    assert found.evictions_per_placement == 1.0
 
 
 def test_a_gang_that_lost_two_pods_at_once_was_evicted_once(session):
     for pod, number in (("train-0", 1), ("train-1", 1), ("train-0", 2)):
-        Eviction.objects.create(
-            session=session,
-            session_number=number,
-            pod_name=f"default/{pod}",
-            podgroup_name="default/train",
-            action="reclaim",
-            created_at=ago(60),
-        )
+        evict(pod, session, number, ago(60))
 
     assert last_ten_minutes().most_evicted == [("default/train", 2)]
 
