@@ -11,16 +11,16 @@ from scheduler.management.trace_files import read_trace_file
 
 CSV = b"timestamp,duration,num_gpus,cluster\n0,5,1,etl\n40,5,8,vision\n"
 SWF = b"; Version: 2.2\n1 0 5 100 4 -1 -1 -1 -1 -1 1 3 1 -1 2 -1 -1 -1\n"
-PACKED = gzip.compress(CSV * 50)
+PACKED = gzip.compress(CSV * 50, mtime=0)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "jobs"),
     [
         ("load.csv", CSV, 2),
-        ("load.csv.gz", gzip.compress(CSV), 2),
+        ("load.csv.gz", gzip.compress(CSV, mtime=0), 2),
         ("load.swf", SWF, 1),
-        ("load.swf.gz", gzip.compress(SWF), 1),
+        ("load.swf.gz", gzip.compress(SWF, mtime=0), 1),
         ("with-a-mark.csv", b"\xef\xbb\xbf" + CSV, 2),
         ("from-windows.csv", CSV.replace(b"\n", b"\r\n"), 2),
     ],
