@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Floats, Rows, Times
+from scheduler.engine.plugins.gang import roles_count
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -88,15 +89,27 @@ class GangCandidates:
         return bool((classes.preemptable[numbers] & ~classes.critical[numbers]).all())
 
     def _spare_pods(self, gang: Gang, pods: Rows) -> list[int]:
-        """As many as it has beyond its minimum, last in task order first.
-
-        A gang with minimums per role only goes whole.
+        """As many as it has beyond its minimum and those of its roles, last in task order
+        first.
         """
         count = gang.ready - gang.min_member
-        if gang.roles or count <= 0:
+        if count <= 0:
             return []
         ordered = sorted(pods.tolist(), key=self.session.tasks.pod_key, reverse=True)
+        if roles_count(gang):
+            ordered = self._beyond_role_minimums(gang, ordered)
         return ordered[:count]
+
+    def _beyond_role_minimums(self, gang: Gang, pods: list[int]) -> list[int]:
+        left = {number: role.ready - role.minimum for number, role in gang.roles.items()}
+        spare: list[int] = []
+        for pod in pods:
+            role = self.session.role[self.session.pod_classes[pod]]
+            if left.get(role, 1) > 0:
+                spare.append(pod)
+            if role in left:
+                left[role] -= 1
+        return spare
 
     def _victim(self, gang: Gang, pods: Rows, *, is_spare: bool) -> Victim:
         requests = self.session.request[self.session.pod_classes[pods]]

@@ -124,6 +124,32 @@ def test_members_beyond_a_minimum_go_before_a_gang():
     assert evicted(run(snapshot, RECLAIM)) == ["a-1"]
 
 
+def test_members_beyond_the_minimum_of_their_role_go_too():
+    work = job("a", "q1", tasks=8, min=5, gpu=1, on="n1")
+    pods = tuple(
+        replace(pod, role="worker" if number else "master") for number, pod in enumerate(work.pods)
+    )
+    group = replace(work.group, role_minimums={"master": 1, "worker": 4})
+    snapshot = scene(Workload(group, pods), job("c", "q2", tasks=3, gpu=1), queues=HALVES)
+
+    assert evicted(run(snapshot, RECLAIM)) == ["a-7", "a-6", "a-5"]
+
+
+def test_a_role_keeps_its_minimum():
+    work = job("a", "q1", tasks=8, min=5, gpu=1, on="n1")
+    pods = tuple(
+        replace(pod, role="worker" if number > 3 else "helper")
+        for number, pod in enumerate(work.pods)
+    )
+    group = replace(work.group, role_minimums={"worker": 3, "helper": 2})
+    snapshot = scene(Workload(group, pods), job("c", "q2", tasks=3, gpu=1), queues=HALVES)
+
+    victims = evicted(run(snapshot, RECLAIM))
+
+    assert len([name for name in victims if name in ("a-4", "a-5", "a-6", "a-7")]) == 1
+    assert len(victims) == 3
+
+
 def test_of_gangs_that_would_do_the_one_goes_that_loses_the_least_work():
     snapshot = scene(
         aged(job("old", "q1", tasks=4, gpu=1, on="n1"), 5_000), aged(job("new", "q1", tasks=4, gpu=1, on="n1"), 50),
