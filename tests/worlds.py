@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from scheduler.domain.resources import Resources
-from scheduler.models import Job, Node, Queue, SimulatedCluster
+from scheduler.models import Job, Node, Pod, Queue, SimulatedCluster
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.observe import observe
 from scheduler.services.jobs.submit import submit_job
@@ -64,6 +64,11 @@ def manifest(
 
 def job(name: str, queue: str = "default", **shape: Any) -> Job:
     return submit_job(manifest(name, queue, **shape)).job
+
+
+def let_age() -> None:
+    """As if all pods had run for a day: nobody is spared for having just started, or is expected to end soon."""
+    Pod.objects.filter(phase="Running").update(started_at=timezone.now() - timedelta(days=1))
 
 
 def pass_time(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""/api/v1/policy/, policy/validate/ and policyversions/: the scheduling policy."""
+"""/api/v1/policy/, policy/validate/, policy/presets/ and policyversions/: the scheduling policy."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, PolicyVersion
+from scheduler.scenarios.meanings import SETTINGS_OF_PRESETS
 from scheduler.services.sessions.policies import (
     DEFAULT_VERSION,
     check_policy,
@@ -30,6 +31,12 @@ from scheduler.services.sessions.policies import (
     replace_policy,
 )
 from scheduler.services.sessions.policy_effects import PolicyEffect, SessionEffect, effect_of
+from scheduler.services.sessions.presets import (
+    Preset,
+    all_presets,
+    preset_in_force,
+    preset_text,
+)
 
 _MOST_NAMED = 50
 """Gangs that the effect of a policy names."""
@@ -46,12 +53,14 @@ class Policy(Endpoint):
         "put": Operation(
             schema.SavedPolicy,
             schema.GivenPolicy,
-            summary="Replace the policy; a dry run says what the next session would do differently",
+            summary="Replace the policy by a text or a preset; a dry run says what the next "
+            "session would do differently",
             errors=(409, 412),
             parameters=(
                 query_parameter(
                     "confirm",
-                    "Apply it although no job would start under it: else 409.",
+                    "Apply it although no job would start under it, or it is the preset "
+                    "`bound`: else 409.",
                     OpenApiTypes.BOOL,
                 ),
             ),
@@ -111,6 +120,21 @@ class PolicyValidate(Endpoint):
         return self.response_with({"valid": True, "violations": [], "warnings": warnings})
 
 
+class PolicyPresets(Endpoint):
+    basename = "policy_presets"
+    rules: ClassVar[permissions.Rules] = {"get": permissions.MEMBER}
+    operations: ClassVar[Operations] = {
+        "get": Operation(
+            schema.PolicyPresets,
+            summary="Policies by name, with what their settings mean",
+        )
+    }
+
+    def get(self, request: Request) -> Response:
+        presets = [_preset_object(preset) for preset in all_presets(_cluster_state())]
+        return self.response_with({"presets": presets})
+
+
 class PolicyVersions(Records):
     """Policies that were ever in force. The built-in one has the number 0 and is in no list."""
 
@@ -151,23 +175,37 @@ def _version_in_force(state: ClusterState) -> int:
 def _given_policy(request: Request) -> tuple[str, str]:
     """The policy's text and the reason.
 
-    The body is an object with `spec.policy`, or the policy itself as YAML.
+    The body is an object with `spec.policy` or `spec.preset`, or the policy itself as YAML.
     """
     body = request.data
     if not isinstance(body, Mapping):
         raise _no_policy()
-    spec = body.get("spec")
-    if isinstance(spec, Mapping) and isinstance(spec.get("policy"), str):
+    text = _text_in(body.get("spec"))
+    if text is None:
+        text = _text_in(body)
+    if text is not None:
         reason = body.get("reason")
-        return spec["policy"], reason if isinstance(reason, str) else ""
+        return text, reason if isinstance(reason, str) else ""
     if "actions" in body or "tiers" in body:
         return getattr(request, "raw_text", ""), ""
     raise _no_policy()
 
 
+def _text_in(spec: object) -> str | None:
+    """The text, or that of the preset; None if neither is named. Raises `Rejected`."""
+    if not isinstance(spec, Mapping):
+        return None
+    if isinstance(spec.get("policy"), str) and "preset" not in spec:
+        return str(spec["policy"])
+    if isinstance(spec.get("preset"), str) and "policy" not in spec:
+        return preset_text(spec["preset"])
+    return None
+
+
 def _no_policy() -> Refusal:
     return Refusal(
-        'Send {"spec": {"policy": "…"}} with the text of the policy, or the policy itself as YAML.'
+        'Send {"spec": {"policy": "…"}} with the text of the policy, '
+        '{"spec": {"preset": "…"}} with the name of a preset, or the policy itself as YAML.'
     )
 
 
@@ -180,12 +218,34 @@ def policy_object(state: ClusterState) -> dict[str, Any]:
         "since": iso_time(since),
         "warnings": list(version.warnings),
         "isDefault": state.policy is None,
+        "preset": preset_in_force(state),
     }
     spec = {"policy": policy_text(state)}
     created = state.policy.created_at if state.policy else None
     body = record_object("Policy", "policy", created, spec, status)
     body["metadata"]["resourceVersion"] = str(_version_in_force(state))
     return body
+
+
+def _preset_object(preset: Preset) -> dict[str, Any]:
+    settings = [
+        {
+            "owner": setting.owner,
+            "name": setting.name,
+            "value": preset.value_of(setting),
+            "default": setting.default,
+            "meaning": setting.meaning,
+        }
+        for setting in SETTINGS_OF_PRESETS
+    ]
+    return {
+        "name": preset.name,
+        "about": preset.about,
+        "policy": preset.text,
+        "isDefault": preset.is_default,
+        "inForce": preset.is_current,
+        "settings": settings,
+    }
 
 
 def _version_object(row: PolicyVersion, in_force: bool) -> dict[str, Any]:

@@ -59,6 +59,7 @@ COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
 SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy": policy.Policy,
     "policy/validate": policy.PolicyValidate,
+    "policy/presets": policy.PolicyPresets,
     "cluster": cluster.Cluster,
     "cluster/pause": cluster.ClusterPause,
     "cluster/resume": cluster.ClusterResume,

@@ -33,6 +33,12 @@ from scheduler.services.sessions.policies import (
     replace_policy,
 )
 from scheduler.services.sessions.policy_effects import effect_of
+from scheduler.services.sessions.presets import (
+    all_presets,
+    preset_in_force,
+    preset_text,
+    setting_values,
+)
 
 Context = dict[str, Any]
 _HISTORY = 50
@@ -58,8 +64,32 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
         "history": _history(state),
         "may_edit": access(request).is_cluster_admin,
         "back_to": policy_to_go_back_to(state),
+        "preset": preset_in_force(state),
+        "presets": all_presets(state),
+        "settings": _settings(state),
         "copies": copies_of_manifest(request, text, ["policy", "set", "-f", "-"], "policy/", "PUT"),
     }
+
+
+def _settings(state: ClusterState) -> list[Context]:
+    """What the settings of the presets mean, with their values here and there."""
+    return [
+        {
+            "setting": values.setting,
+            "in_force": _value_text(values.in_force),
+            "of_presets": [(name, _value_text(value)) for name, value in values.of_presets.items()],
+        }
+        for values in setting_values(state)
+    ]
+
+
+def _value_text(value: object) -> str:
+    """As a policy writes it; a dash where the policy has no such action or plugin."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 def _history(state: ClusterState) -> list[Context]:
@@ -89,19 +119,21 @@ def _counts(before: str, after: str) -> Context:
 
 def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
     access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
-    text = request.POST.get("text", "").replace("\r\n", "\n")
-    applies = request.POST.get("do") == "save"
+    try:
+        text = _posted_text(request)
+    except Rejected as refusal:
+        messages.error(request, refusal.violations[0].message)
+        return redirect("policy")
+    applies = request.POST.get("do") in ("save", "preset")
     context = _context(request, state, text) | {
         "checked": True,
-        "reason": request.POST.get("reason", ""),
+        "reason": _posted_reason(request),
     }
     try:
         reading = check_policy(text)
         if applies and _is_overtaken(request, state):
             return _put_together(request, state, text)
-        if applies and (
-            text == policy_text(state) or request.POST.get("confirmed") == _digest(text)
-        ):
+        if _is_settled(request, state, text):
             return _apply(request, text)
         context |= _prospect(reading, state, text) | {"asks": applies}
     except Rejected as refusal:
@@ -113,6 +145,27 @@ def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
     except Stale:  # between the look above and the write
         return _put_together(request, ClusterState.objects.select_related("policy").get(pk=1), text)
     return render(request, "sessions/policy.html", context)
+
+
+def _posted_text(request: HttpRequest) -> str:
+    """What is in the editor, or the preset that was chosen. Raises `Rejected`."""
+    if request.POST.get("do") == "preset":
+        return preset_text(request.POST.get("preset", ""))
+    return request.POST.get("text", "").replace("\r\n", "\n")
+
+
+def _posted_reason(request: HttpRequest) -> str:
+    reason = request.POST.get("reason", "")
+    if request.POST.get("do") == "preset" and not reason:
+        return f"preset {request.POST.get('preset', '')}"
+    return reason
+
+
+def _is_settled(request: HttpRequest, state: ClusterState, text: str) -> bool:
+    """Nothing is left to ask: it is in force already, or the reader has seen what it does."""
+    if request.POST.get("do") != "save":
+        return False
+    return text == policy_text(state) or request.POST.get("confirmed") == _digest(text)
 
 
 def _is_overtaken(request: HttpRequest, state: ClusterState) -> bool:

@@ -8,7 +8,8 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.actions import ACTIONS
 from scheduler.engine.decisions import Outcome
 from scheduler.engine.plugins import find_plugin
-from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.engine.policy import Policy
+from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.engine.report.figures import Figures
 from scheduler.engine.report.outcome import outcome_of
 from scheduler.engine.session import Session

@@ -71,20 +71,3 @@ class Policy:
 
     def setting(self, action: str, name: str, default: object) -> object:
         return self.configurations.get(action, {}).get(name, default)
-
-
-DEFAULT_POLICY: Final = Policy(
-    actions=("enqueue", "allocate", "preempt", "reclaim", "shed", "backfill"),
-    tiers=(
-        (PluginConfig("priority"), PluginConfig("gang"), PluginConfig("conformance")),
-        (
-            PluginConfig("overcommit"),
-            PluginConfig("drf"),
-            PluginConfig("predicates"),
-            PluginConfig("capacity", {Flag.HIERARCHY: True}, {"fillByWeight": True}),
-            PluginConfig("nodeorder", {}, {"leastrequested.weight": 0}),
-            PluginConfig("binpack"),
-        ),
-    ),
-)
-"""What runs when nobody says otherwise: weights or quotas in a tree, packed nodes, all actions."""

@@ -1,10 +1,13 @@
-"""Policies by name, for who does not want to write one: `simulate --policy NAME` compares them."""
+"""Policies by name, for everybody who does not want to write one.
+
+One of them is the default.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
+from scheduler.engine.policy import Flag, PluginConfig, Policy
 
 FUMAROLE: Final = Policy(
     actions=("enqueue", "allocate", "preempt", "reclaim", "shed", "backfill"),
@@ -51,12 +54,46 @@ BOUND: Final = Policy(
 A yardstick, not for use.
 """
 
-PRESETS: Final = {
-    "default": DEFAULT_POLICY,
-    "fumarole": FUMAROLE,
-    "volcano": DEFAULT_POLICY,
-    "bound": BOUND,
+VOLCANO: Final = Policy(
+    actions=("enqueue", "allocate", "preempt", "reclaim", "shed", "backfill"),
+    tiers=(
+        (PluginConfig("priority"), PluginConfig("gang"), PluginConfig("conformance")),
+        (
+            PluginConfig("overcommit"),
+            PluginConfig("drf"),
+            PluginConfig("predicates"),
+            PluginConfig("capacity", {Flag.HIERARCHY: True}, {"fillByWeight": True}),
+            PluginConfig("nodeorder", {}, {"leastrequested.weight": 0}),
+            PluginConfig("binpack"),
+        ),
+    ),
+)
+"""Volcano's rules with all of its actions: weights or quotas in a tree, packed nodes."""
+
+PRESETS: Final = {"fumarole": FUMAROLE, "volcano": VOLCANO, "bound": BOUND}
+ABOUT_PRESETS: Final = {
+    "fumarole": (
+        "Evicts whole gangs or members beyond the minimum, only for queues below their deserved, "
+        "and spares pods that have just started. Sets nodes aside for large gangs."
+    ),
+    "volcano": (
+        "Volcano's own rules, with all of its actions. Reclaim may evict parts of gangs, and the "
+        "same gang again and again."
+    ),
+    "bound": (
+        "A yardstick for simulations: gangs and packing alone. It ignores all quotas of queues, "
+        "and evicts nothing."
+    ),
 }
-"""`volcano` follows Volcano's rules with all of its actions; it is what `default` stands for at
-present.
-"""
+
+DEFAULT_PRESET: Final = "fumarole"
+DEFAULT_POLICY: Final = PRESETS[DEFAULT_PRESET]
+"""What runs when nobody says otherwise."""
+
+
+def preset_of(policy: Policy) -> str:
+    """The name of the preset that this policy is equal to; empty if there is none."""
+    for name, preset in PRESETS.items():
+        if preset == policy:
+            return name
+    return ""

@@ -9,7 +9,8 @@ from typing import Final
 
 from scheduler.documents import DocumentError, read_document
 from scheduler.domain.mixes import Target
-from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.engine.policy import Policy
+from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.scenarios.clusters import Cluster, read_cluster
 from scheduler.scenarios.fields import FieldError, Fields
 from scheduler.scenarios.objects import NAMESPACE, read_time

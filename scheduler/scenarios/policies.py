@@ -13,7 +13,8 @@ from typing import Any, Final
 import yaml
 
 from scheduler.documents import POLICY_LIMIT, DocumentError, read_document
-from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy, Tier
+from scheduler.engine.policy import Flag, PluginConfig, Policy, Tier
+from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.scenarios import vocabulary
 from scheduler.scenarios.fields import FieldError, Fields, read_flag, shown
 from scheduler.scenarios.outside import outside_plugin_problem

@@ -9,7 +9,7 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
 from scheduler.engine.actions.reclaim import Reclamation
-from scheduler.engine.policy import DEFAULT_POLICY
+from scheduler.engine.presets import VOLCANO
 from scheduler.engine.session import Session
 from scheduler.scenarios.clusters import Cluster
 from scheduler.scenarios.world import advance
@@ -44,7 +44,7 @@ def warm(cluster: Cluster) -> Snapshot:
 
 
 def session(snapshot: Snapshot, actions: tuple[str, ...] | None = None) -> Callable[[], object]:
-    return partial(run_session, snapshot, DEFAULT_POLICY, actions)
+    return partial(run_session, snapshot, VOLCANO, actions)
 
 
 def _row(what: str, timing: Timing, **more: object) -> Row:
@@ -73,7 +73,7 @@ def sessions(scale: float, repetitions: int) -> list[Row]:
     )
     rows = []
     for name, timing in timings.items():
-        outcome = run_session(snapshots[name], DEFAULT_POLICY)
+        outcome = run_session(snapshots[name], VOLCANO)
         decided = {
             "binds": len(outcome.binds),
             "evictions": len(outcome.evictions),
@@ -96,7 +96,7 @@ def twin(scale: float, repetitions: int) -> list[Row]:
     for name, size in (("gangs", THOUSAND), ("one by one", ONES)):
         cluster = roomy(scaled(size, scale))
         snapshot = warm(cluster)
-        outcome = run_session(snapshot, DEFAULT_POLICY)
+        outcome = run_session(snapshot, VOLCANO)
         same = Twin(cluster).run() == {bind.pod: bind.node for bind in outcome.binds}
         timings = interleaved(
             {"engine": session(snapshot), "twin": lambda cluster=cluster: Twin(cluster).run()},
@@ -171,13 +171,13 @@ def actions(scale: float, repetitions: int) -> list[Row]:
         rows.append(_action_row(action, action, snapshot, repetitions))
         if action == "reclaim":
             rows.append(_after_the_sort(snapshot, repetitions))
-    opening = after(lambda: None, lambda _: open_session(snapshot, DEFAULT_POLICY), repetitions)
+    opening = after(lambda: None, lambda _: open_session(snapshot, VOLCANO), repetitions)
     return [*rows, _row("opening a session", opening)]
 
 
 def _action_row(what: str, action: str, snapshot: Snapshot, repetitions: int) -> Row:
-    timing = after(partial(open_session, snapshot, DEFAULT_POLICY), ACTIONS[action], repetitions)
-    outcome = run_session(snapshot, DEFAULT_POLICY, (action,))
+    timing = after(partial(open_session, snapshot, VOLCANO), ACTIONS[action], repetitions)
+    outcome = run_session(snapshot, VOLCANO, (action,))
     counts = {
         "binds": len(outcome.binds),
         "evictions": len(outcome.evictions),
@@ -189,12 +189,9 @@ def _action_row(what: str, action: str, snapshot: Snapshot, repetitions: int) ->
 def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
     """Reclaim with the running pods found and the lines of the queues that lose sorted beforehand; `sortCpuMs` is what that takes."""
     losing = sorted(
-        {
-            eviction.queue
-            for eviction in run_session(snapshot, DEFAULT_POLICY, ("reclaim",)).evictions
-        }
+        {eviction.queue for eviction in run_session(snapshot, VOLCANO, ("reclaim",)).evictions}
     )
-    opened = partial(open_session, snapshot, DEFAULT_POLICY)
+    opened = partial(open_session, snapshot, VOLCANO)
 
     def sort(session: Session) -> Reclamation:
         reclamation = Reclamation(session, session.starving_gangs())
@@ -223,7 +220,7 @@ def crowds(scale: float, repetitions: int) -> list[Row]:
         ),
     ]
     first = warm(busy(size, "hopeless"))
-    told = advance(first, run_session(first, DEFAULT_POLICY))
+    told = advance(first, run_session(first, VOLCANO))
     _ = told.aggregates
     timing = interleaved({"again": session(told)}, few)["again"]
     gangs = size.nodes * 10

@@ -10,7 +10,8 @@ from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.workloads import Phase, Pod, PodGroup, PodStatus
 from scheduler.engine import run_session
-from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
+from scheduler.engine.policy import Flag, PluginConfig, Policy
+from scheduler.engine.presets import VOLCANO
 
 GPU = "nvidia.com/gpu"
 
@@ -169,7 +170,7 @@ def configured(policy, **configurations):
     return replace(policy, configurations=configurations)
 
 
-def run(snapshot, policy=DEFAULT_POLICY):
+def run(snapshot, policy=VOLCANO):
     return run_session(snapshot, policy)
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.workloads import Phase
-from scheduler.engine.policy import DEFAULT_POLICY
-from scheduler.engine.presets import FUMAROLE
+from scheduler.engine.presets import FUMAROLE, VOLCANO
 from tests.engine.builders import binds, cluster, job, node, phase, queue, run, waiting
 
 PROMISED = {"reserved_node": "n1", "reserved_until": 30}
-BOTH = pytest.mark.parametrize("policy", [DEFAULT_POLICY, FUMAROLE], ids=["volcano", "fumarole"])
+BOTH = pytest.mark.parametrize("policy", [VOLCANO, FUMAROLE], ids=["volcano", "fumarole"])
 
 
 def scene(*jobs, nodes=(("n1", 4),), queues=(), **snapshot):

@@ -11,7 +11,8 @@ from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine import run_session
 from scheduler.engine.plugin import Plugin, Vote
 from scheduler.engine.plugins import UnknownPluginError, find_plugin
-from scheduler.engine.policy import DEFAULT_POLICY, PluginConfig
+from scheduler.engine.policy import PluginConfig
+from scheduler.engine.presets import FUMAROLE, VOLCANO
 from scheduler.engine.refusals import Refusal
 from tests.engine.builders import (
     BASIC,
@@ -31,7 +32,13 @@ from tests.engine.builders import (
     waiting,
 )
 
-POLICIES = {"default": DEFAULT_POLICY, "proportion": PROPORTION, "capacity": CAPACITY, "tree": TREE}
+POLICIES = {
+    "fumarole": FUMAROLE,
+    "volcano": VOLCANO,
+    "proportion": PROPORTION,
+    "capacity": CAPACITY,
+    "tree": TREE,
+}
 every_policy = pytest.mark.parametrize("policy_", POLICIES.values(), ids=POLICIES)
 
 

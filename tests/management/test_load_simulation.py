@@ -144,7 +144,7 @@ def test_a_load_needs_queues_and_nodes(tmp_path, file, sentence, load):
     ("arguments", "sentence"),
     [
         (("--load", "nothing-like-it"), "neither a mix (steady"),
-        (("--load", "steady", "--policy", "nobody"), "neither a preset (default, fumarole"),
+        (("--load", "steady", "--policy", "nobody"), "neither a preset (fumarole"),
         (("--load", "steady", "--rest", "3"), "cannot be used together"),
         (("--policy", "bound"), "--policy goes with --load or --rest"),
         (("--rest", "3", "--output", "html"), "goes with --load"),

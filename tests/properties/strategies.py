@@ -10,7 +10,8 @@ from scheduler.domain.nodes import Node
 from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.domain.workloads import Phase, Pod, PodGroup, PodStatus
-from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
+from scheduler.engine.policy import Flag, PluginConfig, Policy
+from scheduler.engine.presets import FUMAROLE, VOLCANO
 from scheduler.scenarios.clusters import Cluster, derived
 
 GIB = 2**30
@@ -36,7 +37,8 @@ def policy(
 
 
 POLICIES = {
-    "default": DEFAULT_POLICY,
+    "fumarole": FUMAROLE,
+    "volcano": VOLCANO,
     "proportion": policy(PluginConfig("proportion")),
     "flat capacity": policy(PluginConfig("capacity")),
     "quotas in a tree": policy(

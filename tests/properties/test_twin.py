@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scheduler.engine import run_session
 from scheduler.engine.fair_share import fill
-from scheduler.engine.policy import DEFAULT_POLICY
+from scheduler.engine.presets import VOLCANO
 from tests.bench.clusters import Size, roomy
 from tests.bench.twin import Twin
 from tests.bench.twin import fill as plain_fill
@@ -26,7 +26,7 @@ SIZES = {
 def test_the_twin_places_every_pod_where_the_engine_does(size, seed):
     cluster = roomy(Size(**{**size.__dict__, "seed": seed}))
 
-    outcome = run_session(cluster.snapshot(), DEFAULT_POLICY)
+    outcome = run_session(cluster.snapshot(), VOLCANO)
 
     assert (outcome.evictions, outcome.reservations) == ((), ())
     assert len(outcome.binds) >= size.pending // 2

@@ -19,7 +19,8 @@ from scheduler.domain.workloads import (
     Requirement,
     Toleration,
 )
-from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
+from scheduler.engine.policy import Flag, PluginConfig, Policy
+from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.scenarios.clusters import cluster_of
 from scheduler.scenarios.files import ScenarioError, read_file, read_scenarios
 from scheduler.scenarios.writing import scenario_document

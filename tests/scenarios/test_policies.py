@@ -2,7 +2,8 @@
 
 import pytest
 
-from scheduler.engine.policy import DEFAULT_POLICY, Flag, PluginConfig, Policy
+from scheduler.engine.policy import Flag, PluginConfig, Policy
+from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.engine.report.omissions import omissions
 from scheduler.scenarios.policies import PolicyError, default_policy_text, read_policy, write_policy
 

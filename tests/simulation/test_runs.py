@@ -90,7 +90,7 @@ def test_the_same_load_gives_the_same_run():
     assert first["binds"] > 50
 
 
-@pytest.mark.parametrize("policy", sorted(set(PRESETS) - {"default"}))
+@pytest.mark.parametrize("policy", sorted(PRESETS))
 def test_nothing_is_counted_twice(policy):
     """What is held is at most all there is; what is useful or lost was held."""
     cluster = read_file("examples/sample-cluster.yaml", str)[0].cluster

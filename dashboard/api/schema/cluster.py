@@ -17,6 +17,7 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
+from scheduler.services.sessions.presets import PRESET_NAMES
 from scheduler.services.sessions.replay import MOST_WANTED
 
 NodeSpec = shape(
@@ -87,8 +88,28 @@ Policy = object_shape(
         since=maybe_moment(),
         warnings=s.ListField(child=s.CharField()),
         isDefault=s.BooleanField(),
+        preset=text(help_text="the preset that this policy is equal to; empty if it is none"),
     )(),
 )
+PolicyPreset = shape(
+    "PolicyPreset",
+    name=choice(PRESET_NAMES),
+    about=s.CharField(),
+    policy=s.CharField(help_text="its text"),
+    isDefault=s.BooleanField(help_text="what every installation starts with"),
+    inForce=s.BooleanField(help_text="the policy in force is equal to it"),
+    settings=shape(
+        "PolicySetting",
+        owner=s.CharField(help_text="the action or the plugin"),
+        name=s.CharField(),
+        value=s.JSONField(
+            allow_null=True, help_text="null where the preset leaves the action or plugin out"
+        ),
+        default=s.JSONField(allow_null=True, help_text="what holds where it is not given"),
+        meaning=s.CharField(),
+    )(many=True),
+)
+PolicyPresets = shape("PolicyPresets", presets=PolicyPreset(many=True))
 PolicyVersion = object_shape(
     "PolicyVersion",
     PolicySpec(),
@@ -119,7 +140,13 @@ SavedPolicy = type(
     {"effect": PolicyEffect(allow_null=True, help_text="of a dry run")},
 )
 GivenPolicy = shape(
-    "GivenPolicy", spec=PolicySpec(), reason=s.CharField(required=False, allow_blank=True)
+    "GivenPolicy",
+    spec=shape(
+        "GivenPolicySpec",
+        policy=s.CharField(required=False, help_text="the text of the policy"),
+        preset=choice(PRESET_NAMES, required=False, help_text="a preset instead of a text"),
+    )(),
+    reason=s.CharField(required=False, allow_blank=True),
 )
 CheckedPolicy = shape(
     "CheckedPolicy",

@@ -1,4 +1,4 @@
-"""`vcctl policy get|set|validate`: the scheduler's policy, in Volcano's YAML."""
+"""`vcctl policy get|set|validate|preset|presets`: the scheduler's policy, in Volcano's YAML."""
 
 from __future__ import annotations
 
@@ -70,23 +70,86 @@ def set_policy(
 
     Says what that session would do differently, and asks first, unless you give --yes.
     """
-    body: dict[str, Any] = {"spec": {"policy": _policy_text(argument, option)}}
-    if reason:
-        body["reason"] = reason
-    checked = api().put("policy/", body, dry_run=True)
-    output.warn(checked.get("warnings") or ())
-    if not checked["changed"]:
-        output.line("policy unchanged")
-        return
-    _tell_effect(checked.get("effect"))
-    if dry_run:
-        output.line("policy would be replaced (dry run)")
+    body = _with_reason({"policy": _policy_text(argument, option)}, reason)
+    if not _would_change(body, dry_run):
         return
     if argument == "-" or option == "-":
         _require_yes(yes)
     confirm("Replace the policy that all queues are scheduled by?", yes)
     api().put("policy/", body, confirm="true")
     output.line("policy replaced")
+
+
+def _with_reason(spec: dict[str, Any], reason: str) -> dict[str, Any]:
+    if reason:
+        return {"spec": spec, "reason": reason}
+    return {"spec": spec}
+
+
+def _would_change(body: dict[str, Any], dry_run: bool) -> bool:
+    """Whether there is something to apply. Says what it would do."""
+    checked = api().put("policy/", body, dry_run=True)
+    output.warn(checked.get("warnings") or ())
+    if not checked["changed"]:
+        output.line("policy unchanged")
+        return False
+    _tell_effect(checked.get("effect"))
+    if dry_run:
+        output.line("policy would be replaced (dry run)")
+    return not dry_run
+
+
+@command(
+    app,
+    "preset",
+    "vcctl policy preset volcano",
+    'vcctl policy preset fumarole --reason "back to the default" --yes',
+)
+def choose_preset(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="See: vcctl policy presets.")],
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Replace the policy by one of the presets; the next session follows it.
+
+    Says what that session would do differently, and asks first, unless told --yes.
+    """
+    body = _with_reason({"preset": name}, reason)
+    if not _would_change(body, dry_run):
+        return
+    confirm(_question_about(name), yes)
+    api().put("policy/", body, confirm="true")
+    output.line(f"policy replaced by the preset {name}")
+
+
+def _question_about(preset: str) -> str:
+    if preset == "bound":
+        return "This preset is a yardstick and ignores the quotas of all queues. Use it anyway?"
+    return f"Replace the policy that all queues are scheduled by with the preset {preset}?"
+
+
+@command(app, "presets", "vcctl policy presets", "vcctl policy presets -o json")
+def list_presets(form: Output = Format.TABLE) -> None:
+    """The presets, what they do, and which one is in force."""
+    found = api().get("policy/presets/")
+    if form in output.PLAIN_FORMATS:
+        output.show_value(found, form)
+        return
+    for preset in found["presets"]:
+        output.line(f"{preset['name']}{_marks_of(preset)}")
+        output.line(f"  {preset['about']}")
+
+
+def _marks_of(preset: dict[str, Any]) -> str:
+    marks = []
+    if preset["isDefault"]:
+        marks.append("default")
+    if preset["inForce"]:
+        marks.append("in force")
+    if marks:
+        return f" ({', '.join(marks)})"
+    return ""
 
 
 def _tell_effect(effect: dict[str, Any] | None) -> None:

@@ -4,6 +4,7 @@ them; or its queues alone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from django.db import transaction
@@ -12,13 +13,16 @@ from scheduler.admission.rules.queues import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.mixes import Target
 from scheduler.domain.resources import Resources, is_bytes, total, units_per_one
+from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.models import ClusterState, Namespace, Node, PriorityClass, Queue, SimulatedCluster
+from scheduler.scenarios.policies import write_policy
 from scheduler.selectors.queues.listing import cluster_total
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.demo.workload import Stream, start_stream, submit_numbers
 from scheduler.services.locks import lock_tree
 from scheduler.services.queues.create_update import create_queue
 from scheduler.services.queues.states import refresh_states
+from scheduler.services.sessions.policies import replace_policy
 
 GPU = "nvidia.com/gpu"
 SEED = 7
@@ -31,6 +35,13 @@ NODES: Final = (
     ("gpu-large", 8, {"cpu": "64", "memory": "512Gi", GPU: "8", "pods": "110"}),
     ("gpu-small", 4, {"cpu": "48", "memory": "384Gi", GPU: "4", "pods": "110"}),
 )
+
+SAMPLE_TIMES: Final = {
+    "preempt": {"minRunSeconds": 30},
+    "reclaim": {"minRunSeconds": 30, "patienceSeconds": 60},
+}
+"""A tenth of the default policy's."""
+SAMPLE_POLICY_REASON: Final = "jobs of the sample run for seconds to minutes"
 
 PRIORITY_CLASSES: Final = (("low", 10, False), ("normal", 100, True), ("high", 1000, False))
 
@@ -131,11 +142,22 @@ def load_sample_cluster() -> None:
         _create_queue(queue)
     refresh_states()
     ClusterState.objects.filter(pk=1).update(name="sample")
+    replace_policy(sample_policy_text(), reason=SAMPLE_POLICY_REASON)
     SimulatedCluster.objects.filter(pk=1).update(seed=SEED, settings={"failure_probability": 0.02})
     submit_numbers(
         "steady", range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE), seed=SEED, targets=TARGETS
     )
     start_stream(Stream("steady", seed=SEED, targets=TARGETS))
+
+
+def sample_policy_text() -> str:
+    """The default policy with times that suit the sample: its jobs run for seconds to minutes,
+    where real ones run for hours.
+    """
+    configurations = dict(DEFAULT_POLICY.configurations)
+    for action, settings in SAMPLE_TIMES.items():
+        configurations[action] = {**configurations[action], **settings}
+    return write_policy(replace(DEFAULT_POLICY, configurations=configurations))
 
 
 def load_sample_tree(*, by: Actor, dry_run: bool = False) -> list[str]:

@@ -13,7 +13,8 @@ from django.db import transaction
 from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.engine.arguments import number
-from scheduler.engine.policy import DEFAULT_POLICY, Policy
+from scheduler.engine.policy import Policy
+from scheduler.engine.presets import BOUND, DEFAULT_POLICY
 from scheduler.engine.report.omissions import has_queue_plugin, omissions
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import (
@@ -123,14 +124,15 @@ def replace_policy(
 ) -> SavedPolicy:
     """Apply another policy, from the next session on; every earlier one is kept.
 
-    Raises `Rejected`, also for a policy under which no job would start unless that is `confirmed`,
-    and `Stale`.
+    Raises `Rejected`, also for a policy under which no job would start and for the preset `bound`
+    unless that is `confirmed`, and `Stale`.
     """
     access.require_cluster(by, doing="replace the policy")
     reading = check_policy(text)
     notices = notices_on(reading)
     if not confirmed and not dry_run:
         _refuse_if_nothing_starts(reading.policy)
+        _refuse_if_bound(reading.policy)
     with transaction.atomic():
         state = (
             ClusterState.objects.select_for_update(of=("self",)).select_related("policy").get(pk=1)
@@ -176,6 +178,18 @@ def _refuse_if_nothing_starts(policy: Policy) -> None:
                 for item in stopping
             ],
             by_state=True,
+        )
+
+
+def _refuse_if_bound(policy: Policy) -> None:
+    if policy == BOUND:
+        message = (
+            "The preset bound is a yardstick. It ignores guarantee, deserved, capability and "
+            "weight of all queues."
+        )
+        fix = "choose another preset, or confirm that quotas are to be ignored (confirm=true)"
+        raise Rejected(
+            [Violation("policy_ignores_quotas", "", "tiers", message, fix)], by_state=True
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -286,6 +288,61 @@ def test_a_policy_that_starts_nothing_is_applied_only_if_that_is_confirmed(admin
 
     applied = admin.put("policy/?confirm=true", {"spec": {"policy": IDLE}})
     assert applied["status"]["warnings"][0].startswith("actions: There is no allocate action")
+
+
+def test_a_preset_is_chosen_by_name_and_named_while_it_is_in_force(admin: Caller):
+    assert admin.get("policy/")["status"]["preset"] == "fumarole"
+
+    tried = admin.put("policy/?dry_run=true", {"spec": {"preset": "volcano"}})
+    assert (tried["changed"], tried["effect"]["waiting"]) == (True, 0)
+    assert admin.get("policy/")["status"]["preset"] == "fumarole"
+
+    chosen = admin.put("policy/", {"spec": {"preset": "volcano"}, "reason": "as before"})
+    assert (chosen["status"]["preset"], chosen["status"]["reason"]) == ("volcano", "as before")
+    listed = admin.get("policy/presets/")["presets"]
+    assert [preset["name"] for preset in listed if preset["inForce"]] == ["volcano"]
+    assert [preset["name"] for preset in listed if preset["isDefault"]] == ["fumarole"]
+
+    admin.put("policy/", {"spec": {"policy": POLICY}})
+    assert admin.get("policy/")["status"]["preset"] == ""
+    admin.put("policy/", {"preset": "fumarole"})
+    assert admin.get("policy/")["status"]["preset"] == "fumarole"
+
+
+def test_presets_say_what_their_settings_mean(admin: Caller):
+    fumarole, volcano, _ = admin.get("policy/presets/")["presets"]
+
+    def values(preset: dict[str, Any]) -> dict[tuple[str, str], Any]:
+        return {
+            (setting["owner"], setting["name"]): setting["value"] for setting in preset["settings"]
+        }
+
+    assert values(fumarole)["reclaim", "minRunSeconds"] == 300
+    assert values(volcano)["reclaim", "minRunSeconds"] == 0
+    assert values(volcano)["scarcity", "scarcity.weight"] is None
+    assert all(setting["meaning"] for setting in fumarole["settings"])
+
+
+def test_the_preset_that_ignores_quotas_needs_a_confirmation(admin: Caller):
+    refused = admin.put("policy/", {"spec": {"preset": "bound"}}, expect=409)
+    assert refused["violations"][0]["ruleId"] == "policy_ignores_quotas"
+    assert admin.get("policy/")["status"]["preset"] == "fumarole"
+
+    admin.put("policy/?confirm=true", {"spec": {"preset": "bound"}})
+    assert admin.get("policy/")["status"]["preset"] == "bound"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"spec": {"preset": "best"}}, "There is no preset “best”."),
+        ({"spec": {"preset": "volcano", "policy": POLICY}}, "the name of a preset"),
+        ({"spec": {"preset": 7}}, "the name of a preset"),
+    ],
+    ids=["unknown", "preset and text", "no name"],
+)
+def test_a_preset_that_is_none_is_refused(admin: Caller, body: dict[str, Any], words: str):
+    assert words in json.dumps(admin.put("policy/", body, expect=400), ensure_ascii=False)
 
 
 def test_scheduling_is_paused_and_resumed(admin: Caller):

@@ -94,6 +94,45 @@ def test_a_policy_is_checked_put_in_force_and_taken_back():
     assert PolicyVersion.objects.count() == 3
 
 
+def test_a_preset_is_shown_with_what_it_would_change_and_applied_once_confirmed():
+    admin = signed_in("admin")
+    page = text(admin.get("/policy/"))
+    assert "preset <strong>fumarole</strong>" in admin.get("/policy/").content.decode()
+    assert "pods that started less than this time ago are not evicted" in page
+
+    asked = admin.post("/policy/", {"do": "preset", "preset": "volcano", "version": "0"})
+    assert "Apply this policy?" in text(asked)
+    assert asked.context["reason"] == "preset volcano"
+    assert not PolicyVersion.objects.exists()
+
+    admin.post(
+        "/policy/",
+        {
+            "do": "save",
+            "text": asked.context["text"],
+            "reason": asked.context["reason"],
+            "confirmed": asked.context["confirmed"],
+            "version": "0",
+        },
+    )
+    assert admin.get("/policy/").context["preset"] == "volcano"
+    assert PolicyVersion.objects.get().reason == "preset volcano"
+
+
+def test_the_preset_that_ignores_quotas_says_so_before_it_is_applied():
+    asked = signed_in("admin").post("/policy/", {"do": "preset", "preset": "bound", "version": "0"})
+
+    assert "weight, guarantee, deserved and capability of queues count for nothing" in text(asked)
+    assert not PolicyVersion.objects.exists()
+
+
+def test_a_preset_that_does_not_exist_changes_nothing():
+    answer = signed_in("admin").post("/policy/", {"do": "preset", "preset": "best"}, follow=True)
+
+    assert "There is no preset “best”." in text(answer)
+    assert not PolicyVersion.objects.exists()
+
+
 def test_a_policy_with_mistakes_names_every_place():
     answer = signed_in("admin").post(
         "/policy/",

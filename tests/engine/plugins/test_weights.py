@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.engine.policy import DEFAULT_POLICY
+from scheduler.engine.presets import VOLCANO
 from scheduler.scenarios.world import advance
 from tests.engine.builders import cluster, cores, job, node, queue, run, with_actions
 
@@ -51,7 +51,7 @@ def held(outcome):
 
 @pytest.mark.parametrize("tree", TREES)
 def test_what_eight_queues_get_follows_their_weights(tree):
-    outcome = run(crowd(TREES[tree]), with_actions(DEFAULT_POLICY, "enqueue allocate"))
+    outcome = run(crowd(TREES[tree]), with_actions(VOLCANO, "enqueue allocate"))
 
     assert held(outcome) == pytest.approx(SHARES, abs=1.0)
 

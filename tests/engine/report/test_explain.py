@@ -7,7 +7,7 @@ import pytest
 from scheduler.domain.queues import QueueState
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.workloads import Constraint, Phase, PodStatus
-from scheduler.engine.policy import DEFAULT_POLICY
+from scheduler.engine.presets import DEFAULT_POLICY
 from tests.engine.builders import (
     BASIC,
     CAPACITY,

@@ -7,7 +7,9 @@ import pytest
 from django.core.management import call_command
 
 from scheduler.domain.mixes import MIXES, Target
-from scheduler.models import Job, Queue, SimulatedCluster
+from scheduler.engine.policy import Policy
+from scheduler.engine.presets import DEFAULT_POLICY
+from scheduler.models import ClusterState, Job, Queue, SimulatedCluster
 from scheduler.services.demo.sample import load_sample_cluster
 from scheduler.services.demo.workload import (
     HOPELESS_KEPT,
@@ -17,6 +19,7 @@ from scheduler.services.demo.workload import (
     start_stream,
     stop_stream,
 )
+from scheduler.services.sessions.policies import policy_in_force
 from tests.worlds import job, node, queue, run_session
 
 pytestmark = [pytest.mark.django_db]
@@ -199,3 +202,26 @@ def test_the_sample_cluster_comes_with_work():
 
     assert len(result.written.bound) > 50
     assert current_stream()["mix"] == "steady"
+
+
+def test_the_sample_cluster_has_the_default_policy_with_shorter_times():
+    load_sample_cluster()
+
+    policy = policy_in_force(ClusterState.objects.select_related("policy").get(pk=1))
+
+    assert (policy.actions, policy.tiers) == (DEFAULT_POLICY.actions, DEFAULT_POLICY.tiers)
+    changed = changed_settings(policy, DEFAULT_POLICY)
+    assert changed == {
+        ("preempt", "minRunSeconds"): 30,
+        ("reclaim", "minRunSeconds"): 30,
+        ("reclaim", "patienceSeconds"): 60,
+    }
+
+
+def changed_settings(policy: Policy, other: Policy) -> dict[tuple[str, str], object]:
+    return {
+        (action, name): value
+        for action, settings in policy.configurations.items()
+        for name, value in settings.items()
+        if other.configurations[action][name] != value
+    }

@@ -20,7 +20,7 @@ from scheduler.services.jobs.podgroups import (
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from tests.histories import broken_rules
-from tests.worlds import job, manifest, node, pass_time, phases, queue, run_session
+from tests.worlds import job, let_age, manifest, node, pass_time, phases, queue, run_session
 
 pytestmark = [pytest.mark.django_db]
 
@@ -127,6 +127,7 @@ def test_an_evicted_pod_follows_its_policy():
             policies=[{"event": "PodEvicted", "action": "TerminateJob"}],
         )
     )
+    let_age()
     job("new", "poor")
     run_session()
     for _ in range(3):

@@ -26,7 +26,7 @@ from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import broken_rules, half_gangs
-from tests.worlds import job, node, pass_time, phases, queue, run_session
+from tests.worlds import job, let_age, node, pass_time, phases, queue, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -225,6 +225,7 @@ def reclaim() -> Callable[[], list[str]]:
     job("old", "rich", replicas=2, least=1)
     run_session()
     pass_time(3)
+    let_age()
     run_session()
     job("new", "poor")
 
@@ -248,6 +249,7 @@ def test_an_eviction_is_counted_once_for_each_gang_and_session():
     job("old", "rich", replicas=4, least=1)
     run_session()
     pass_time(3)
+    let_age()
     run_session()
     job("new", "poor", replicas=3)
 

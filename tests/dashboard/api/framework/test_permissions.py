@@ -226,7 +226,7 @@ class World:
 
 def _scenario() -> bytes:
     from scheduler.domain.snapshot import Snapshot
-    from scheduler.engine.policy import DEFAULT_POLICY
+    from scheduler.engine.presets import DEFAULT_POLICY
     from scheduler.scenarios.writing import scenario_document
 
     return json.dumps(

@@ -86,3 +86,27 @@ def test_the_policy_is_read_checked_and_replaced(vcctl: Type, tmp_path: Path):
     refused = vcctl(f"vcctl policy validate {file}")
     assert refused.code == 1
     assert "dance" in refused.err
+
+
+def test_presets_are_listed_and_chosen(vcctl: Type):
+    assert vcctl("vcctl policy presets").out.startswith("fumarole (default, in force)\n  Evicts ")
+    dry = vcctl("vcctl policy preset volcano --dry-run")
+    assert dry.out == "policy would be replaced (dry run)\n"
+    assert vcctl("vcctl policy preset volcano").code == 2  # nobody answers
+
+    chosen = vcctl("vcctl policy preset volcano --yes")
+    assert chosen.out == "policy replaced by the preset volcano\n"
+    assert vcctl("vcctl policy preset volcano --yes").out == "policy unchanged\n"
+    assert "volcano (in force)\n" in vcctl("vcctl policy presets").out
+
+    refused = vcctl("vcctl policy preset best --yes")
+    assert refused.code == 1
+    assert "There is no preset “best”" in refused.err
+
+
+def test_the_preset_that_ignores_quotas_is_asked_about(vcctl: Type):
+    asked = vcctl("vcctl policy preset bound")
+
+    assert asked.code == 2
+    assert "ignores the quotas of all queues" in asked.err
+    assert vcctl("vcctl policy preset bound --yes").code == 0

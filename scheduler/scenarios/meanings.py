@@ -1,0 +1,188 @@
+"""What the settings of a policy mean, for people, and what holds where they are not given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from scheduler.engine.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of an action, or an argument of a plugin. `default` holds where it is not given."""
+
+    owner: str  # the action or the plugin
+    name: str
+    default: object
+    meaning: str
+
+    def value_in(self, policy: Policy) -> object:
+        """What holds under this policy; None if the policy leaves the action or plugin out."""
+        given = _given_by(policy, self.owner)
+        if given is None:
+            return None
+        return given.get(self.name, self.default)
+
+
+def _given_by(policy: Policy, owner: str) -> dict[str, object] | None:
+    if owner in policy.actions:
+        return dict(policy.configurations.get(owner, {}))
+    for plugin in policy.plugins():
+        if plugin.name == owner:
+            return dict(plugin.arguments)
+    return None
+
+
+SETTINGS_OF_PRESETS: Final = (
+    Setting(
+        "reclaim",
+        "wholeGangs",
+        False,
+        "Only a queue that is below its deserved takes resources, only what it is short of, and "
+        "only from queues that have more than their deserved of it. Whole gangs are evicted, or "
+        "members beyond the minimum, and only if the gang that asks can then start.",
+    ),
+    Setting(
+        "reclaim",
+        "minRunSeconds",
+        0,
+        "With wholeGangs: pods that started less than this time ago are not evicted for another "
+        "queue. The time doubles with each eviction of the gang. A guarantee does not wait.",
+    ),
+    Setting(
+        "reclaim",
+        "patienceSeconds",
+        0,
+        "With wholeGangs: nothing is evicted for a queue whose gang has a place set aside that is "
+        "free within this time.",
+    ),
+    Setting(
+        "preempt",
+        "wholeGangs",
+        False,
+        "Inside a queue, a gang of higher priority evicts whole gangs of lower priority, or "
+        "members beyond their minimum, and only if it can then start.",
+    ),
+    Setting(
+        "preempt",
+        "minRunSeconds",
+        0,
+        "With wholeGangs: pods that started less than this time ago are not evicted for a gang of "
+        "higher priority. The time doubles with each eviction of the gang.",
+    ),
+    Setting(
+        "allocate",
+        "setAside",
+        0,
+        "So many large gangs at most get a place in the future: nodes that take only pods that "
+        "end in time, or that fit beside the gang. It needs declared run times "
+        "(fumarole.io/run-seconds).",
+    ),
+    Setting(
+        "capacity",
+        "admission",
+        "room",
+        "Which gangs enqueue admits. room: those for which their queue has room now, as Volcano "
+        "does. possible: all that can ever run within their queue's capability, so that no large "
+        "gang keeps small ones out.",
+    ),
+    Setting(
+        "capacity",
+        "fillByWeight",
+        False,
+        "Queues that name no deserved divide what is left of their parent's by weight.",
+    ),
+    Setting(
+        "scarcity",
+        "scarcity.weight",
+        10,
+        "Pods without devices avoid nodes with devices such as GPUs, and nodes with devices are "
+        "filled one after the other. How much more that counts than nodeorder and binpack.",
+    ),
+    Setting(
+        "nodeorder",
+        "leastrequested.weight",
+        1,
+        "How much an empty node is preferred. 0 packs pods on few nodes.",
+    ),
+)
+"""Those that the presets differ in, and that they set."""
+
+OTHER_SETTINGS: Final = (
+    Setting(
+        "reclaim",
+        "breakGangs",
+        True,
+        "Without wholeGangs: reclaim may take a gang below its minimum if nothing else suffices.",
+    ),
+    Setting(
+        "reclaim",
+        "strictDeserved",
+        False,
+        "Without wholeGangs: a queue reclaims only while it stays within its deserved.",
+    ),
+    Setting(
+        "reclaim",
+        "suspendedVictims",
+        "protect",
+        "Whether pods of suspended queues may be reclaimed: protect or allow.",
+    ),
+    Setting(
+        "shed",
+        "graceSessions",
+        3,
+        "A gang that fell below its minimum keeps its other pods for so many sessions.",
+    ),
+    Setting(
+        "backfill",
+        "beyondDeserved",
+        True,
+        "Under proportion: idle room beyond the shares is lent to queues that want more.",
+    ),
+    Setting(
+        "overcommit",
+        "overcommit-factor",
+        1.2,
+        "Gangs are admitted until they ask for so many times the cluster.",
+    ),
+    Setting(
+        "sla",
+        "sla-waiting-time",
+        None,
+        "A gang that has waited for longer than this is admitted and served first.",
+    ),
+    Setting(
+        "capacity",
+        "hierarchyViolation",
+        "subtree",
+        "What stops where queues promise more than their parent has: subtree, session, or warn "
+        "for nothing.",
+    ),
+    Setting(
+        "capacity",
+        "ancestorReclaimLevel",
+        0,
+        "So many levels above the leaf, a queue within its deserved may reclaim for the leaf.",
+    ),
+    Setting(
+        "nodeorder", "mostrequested.weight", 0, "How much a node that is nearly full is preferred."
+    ),
+    Setting(
+        "nodeorder",
+        "balancedresource.weight",
+        1,
+        "How much a node is preferred whose cpu and memory are then equally full.",
+    ),
+    Setting("nodeorder", "nodeaffinity.weight", 2, "How much preferred node affinity counts."),
+    Setting(
+        "nodeorder", "tainttoleration.weight", 3, "How much taints that only prefer are avoided."
+    ),
+    Setting("binpack", "binpack.weight", 1, "How much filling up nodes counts."),
+    Setting("binpack", "binpack.cpu", 1, "How much cpu counts in it."),
+    Setting("binpack", "binpack.memory", 1, "How much memory counts in it."),
+    Setting("binpack", "binpack.resources", "", "Other resources that count, with commas."),
+    Setting("binpack", "binpack.resources.*", 1, "How much each of them counts."),
+)
+
+ALL_SETTINGS: Final = (*SETTINGS_OF_PRESETS, *OTHER_SETTINGS)
