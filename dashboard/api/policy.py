@@ -21,7 +21,7 @@ from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, PolicyVersion
-from scheduler.scenarios.meanings import SETTINGS_OF_PRESETS
+from scheduler.scenarios.meanings import ALL_SETTINGS
 from scheduler.services.sessions.policies import (
     DEFAULT_VERSION,
     check_policy,
@@ -236,7 +236,7 @@ def _preset_object(preset: Preset) -> dict[str, Any]:
             "default": setting.default,
             "meaning": setting.meaning,
         }
-        for setting in SETTINGS_OF_PRESETS
+        for setting in ALL_SETTINGS
     ]
     return {
         "name": preset.name,
