@@ -121,7 +121,10 @@ def database() -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(VAR_DIR / "fumarole.sqlite3"),
     }
-    config = database_at(url) if url else embedded
+    if url:
+        config = database_at(url)
+    else:
+        config = embedded
     if config["ENGINE"] == "django.db.backends.sqlite3":
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
@@ -259,7 +262,10 @@ def trusted_proxies() -> list[str]:
 
     BEHIND_PROXY, the setting before this one, is short for a proxy on this machine.
     """
-    this_machine = ["127.0.0.1", "::1"] if env.bool("BEHIND_PROXY", default=False) else []
+    if env.bool("BEHIND_PROXY", default=False):
+        this_machine = ["127.0.0.1", "::1"]
+    else:
+        this_machine = []
     given = [
         entry.strip()
         for entry in env.list("TRUSTED_PROXIES", default=this_machine)

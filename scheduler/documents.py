@@ -47,7 +47,9 @@ def read_document(text: str, limit: int = SCENARIO_LIMIT) -> object:
             f"the text has {len(text)} characters, more than the {limit} that are read; make it "
             "smaller"
         )
-    return _read_json(text) if text.lstrip()[:1] in ("{", "[") else _read_yaml(text)
+    if text.lstrip()[:1] in ("{", "["):
+        return _read_json(text)
+    return _read_yaml(text)
 
 
 def _read_json(text: str) -> object:
@@ -105,7 +107,9 @@ class _Place:
         """The text of it; of a mapping all its keys, which are in the place of what holds them."""
         if isinstance(self.value, str):
             return self.value
-        return "".join(self.value) if isinstance(self.value, dict) else ""
+        if isinstance(self.value, dict):
+            return "".join(self.value)
+        return ""
 
 
 def _half_character(value: object) -> _Place | None:
@@ -183,7 +187,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _short(word: str) -> str:
-    return word if len(word) <= _LONGEST_WORD else word[: _LONGEST_WORD - 1] + "…"
+    if len(word) <= _LONGEST_WORD:
+        return word
+    return word[: _LONGEST_WORD - 1] + "…"
 
 
 class _PlainLoader(_SafeLoader):  # type: ignore[misc]  # the C loader has no type
@@ -263,7 +269,9 @@ def _check_events(text: str) -> None:
 
 
 def _place(mark: Any) -> str:
-    return f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
+    if mark:
+        return f"line {mark.line + 1}, column {mark.column + 1}"
+    return "somewhere"
 
 
 def read_json(text: str, limit: int = SCENARIO_LIMIT) -> object:
@@ -304,7 +312,9 @@ def _check_depth(value: object) -> None:
 def _inside(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 def read_documents(text: str, limit: int = SCENARIO_LIMIT) -> list[object]:

@@ -76,7 +76,9 @@ def session_finished(
 
 def _few(names: Iterable[str]) -> list[str]:
     some = sorted(set(names))
-    return some if len(some) <= _MOST_NAMES else [EVERYTHING]
+    if len(some) <= _MOST_NAMES:
+        return some
+    return [EVERYTHING]
 
 
 def _announce(**changed: list[str]) -> None:

@@ -77,7 +77,9 @@ class Apply(Endpoint):
     def _summary(self, changed: int, objects: int) -> str:
         if not changed:
             return "Everything is as the file says; nothing was changed."
-        were = "would be" if self.dry_run else "were"
+        were = "were"
+        if self.dry_run:
+            were = "would be"
         return f"{changed} of {counted(objects, 'object')} {were} changed."
 
 

@@ -68,7 +68,10 @@ class Cluster(Endpoint):
 
 def cluster_object(state: ClusterState, visibility: Visibility) -> dict[str, Any]:
     """Its warnings can name any queue, so only those who see all queues get them."""
-    warnings = state.warnings if visibility.is_whole else []
+    if visibility.is_whole:
+        warnings = state.warnings
+    else:
+        warnings = []
     status = {
         "paused": state.paused,
         "pausedBy": state.paused_by,
@@ -121,7 +124,9 @@ def _cluster_spec(state: ClusterState) -> dict[str, Any]:
 
 
 def _given_settings(body: Any) -> dict[str, float]:
-    spec = body.get("spec") if isinstance(body, Mapping) else None
+    spec = None
+    if isinstance(body, Mapping):
+        spec = body.get("spec")
     given: dict[str, float] = {}
     if isinstance(spec, Mapping):
         for field in _SETTINGS:

@@ -90,7 +90,9 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
     The Host header is not this server's, there are too many fields, or the body is too long.
     """
-    code = 413 if isinstance(exception, RequestDataTooBig) else 400
+    code = 400
+    if isinstance(exception, RequestDataTooBig):
+        code = 413
     if request.path.startswith(("/api/", "/admission/")):
         message = "The request was refused: its Host header, its length or its form is not allowed."
         return problem_response(code, message)

@@ -180,7 +180,9 @@ def _why_waiting(gang: Mapping[str, Any]) -> dict[str, Any]:
 
 def _owner_of_queue(number: int) -> str:
     name = Queue.objects.filter(pk=number).values_list("name", flat=True).first()
-    return owner_of(name) if name else ""
+    if name:
+        return owner_of(name)
+    return ""
 
 
 def _why_not_waiting(phase: str, message: str) -> str:

@@ -211,7 +211,9 @@ def _no_policy() -> Refusal:
 
 def policy_object(state: ClusterState) -> dict[str, Any]:
     version = state.policy or PolicyVersion(author="", reason="", warnings=[])
-    since = version.created_at if version.pk else None
+    since = None
+    if version.pk:
+        since = version.created_at
     status = {
         "author": version.author,
         "reason": version.reason,
@@ -221,7 +223,9 @@ def policy_object(state: ClusterState) -> dict[str, Any]:
         "preset": preset_in_force(state),
     }
     spec = {"policy": policy_text(state)}
-    created = state.policy.created_at if state.policy else None
+    created = None
+    if state.policy:
+        created = state.policy.created_at
     body = record_object("Policy", "policy", created, spec, status)
     body["metadata"]["resourceVersion"] = str(_version_in_force(state))
     return body

@@ -203,11 +203,9 @@ class Queues(EndpointSet):
     }
 
     def get_renderers(self) -> list[Any]:
-        return (
-            [*super().get_renderers(), CSVRenderer()]
-            if self.action_name == "history"
-            else super().get_renderers()
-        )
+        if self.action_name == "history":
+            return [*super().get_renderers(), CSVRenderer()]
+        return super().get_renderers()
 
     @property
     def known_parameters(self) -> frozenset[str]:
@@ -227,11 +225,9 @@ class Queues(EndpointSet):
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
         found = self.filter_rows(self._in_sight())
-        return (
-            self._cached_list(found)
-            if self.wants_plain_json
-            else self.paged_response(queue_values(found))
-        )
+        if self.wants_plain_json:
+            return self._cached_list(found)
+        return self.paged_response(queue_values(found))
 
     def _cached_list(self, found: QuerySet[Queue]) -> Response:
         pages, rows = self.stamped_page(
@@ -257,11 +253,9 @@ class Queues(EndpointSet):
 
     def create(self, request: Request) -> Response:
         items = self.items_of_list()
-        return (
-            self._create(request.data)
-            if items is None
-            else self.list_response(self._create_all(items))
-        )
+        if items is None:
+            return self._create(request.data)
+        return self.list_response(self._create_all(items))
 
     def _create(self, manifest: Any) -> Response:
         with self.undone_in_dry_run():
@@ -335,7 +329,9 @@ class Queues(EndpointSet):
     @property
     def _shown(self) -> Names | None:
         given = self.request.query_params.get("shown")
-        return None if given is None else given.split(",")
+        if given is None:
+            return None
+        return given.split(",")
 
     def _close_then_delete(self, name: str) -> Response:
         outcome = close_then_delete(
@@ -363,11 +359,10 @@ class Queues(EndpointSet):
         kept = keep_queue(
             name, by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version
         )
-        message = (
-            f"{name} is kept: it will not be deleted."
-            if kept
-            else f"Nobody was going to delete {name}."
-        )
+        if kept:
+            message = f"{name} is kept: it will not be deleted."
+        else:
+            message = f"Nobody was going to delete {name}."
         return self.response_with(
             {"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name}
         )

@@ -32,7 +32,9 @@ class Sample(Endpoint):
         if request.data not in ({}, None, ""):
             raise Refusal("The sample tree takes no options. Send no body.")
         made = load_sample_tree(by=self.actor, dry_run=self.dry_run)
-        were = "would be" if self.dry_run else "were"
+        were = "were"
+        if self.dry_run:
+            were = "would be"
         body = {
             "changed": True,
             "dryRun": self.dry_run,

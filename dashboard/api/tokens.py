@@ -63,7 +63,10 @@ class Tokens(Records):
                 by=self.actor,
                 expires_at=_given_moment(given_text(body, "expiresAt")),
             )
-            secret = "" if self.dry_run else made.secret
+            if self.dry_run:
+                secret = ""
+            else:
+                secret = made.secret
             answer = {**token_object(made.token), "token": secret}
         return self.created_response(answer, location=f"/api/v1/tokens/{made.token.pk}/")
 

@@ -192,8 +192,12 @@ def _text(request: Mapping[str, Any], key: str, *, required: bool = True) -> str
 def _user(request: Mapping[str, Any]) -> str:
     """Who asks; "" where nobody is named."""
     given = request.get("userInfo")
-    name = given.get("username") if isinstance(given, Mapping) else None
-    return name if isinstance(name, str) and name.isprintable() else ""
+    name = None
+    if isinstance(given, Mapping):
+        name = given.get("username")
+    if isinstance(name, str) and name.isprintable():
+        return name
+    return ""
 
 
 def _embedded(request: Mapping[str, Any], key: str, *, needed: bool) -> object:

@@ -68,7 +68,9 @@ def console(stderr: bool = False, at_least: int = 0) -> Console:
     """
     from rich.console import Console
 
-    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+    colours: Any = "auto"
+    if os.environ.get("NO_COLOR"):
+        colours = None
     own = Console(stderr=stderr, highlight=False, soft_wrap=False, color_system=colours)
     if own.width < at_least:
         own.width = at_least

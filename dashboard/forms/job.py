@@ -214,7 +214,10 @@ def _free_amounts(
         level = rows[name]
         if level.figures is None:
             return None
-        limits = board.total if name == "root" else level.capability
+        if name == "root":
+            limits = board.total
+        else:
+            limits = level.capability
         for resource, limit in limits.items():
             left = limit - _taken(level.figures, resource)
             free[resource] = min(free.get(resource, limit), max(0, left))

@@ -227,7 +227,10 @@ _CHECKS = {"state": _state, "reason": _reason, "user": _user}
 def _number_condition(
     name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary
 ) -> Condition:
-    sign = Comparison.EQUAL if comparison is Comparison.IS else comparison
+    if comparison is Comparison.IS:
+        sign = Comparison.EQUAL
+    else:
+        sign = comparison
     if name in DURATION_FIELDS:
         return Condition(name, sign, number=_seconds(name, value), negated=negated)
     if name in NUMBER_FIELDS:

@@ -97,7 +97,10 @@ class QueueForm:
 
     def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
         """One line of the table per resource, with its three inputs."""
-        counted_elsewhere = [PODS] if PODS in self.amounts else []
+        if PODS in self.amounts:
+            counted_elsewhere = [PODS]
+        else:
+            counted_elsewhere = []
         resources = [*in_page_order({*known, *self.amounts}), *counted_elsewhere]
         return [
             {
@@ -235,7 +238,9 @@ def _label(field: str) -> str:
     if field in _LABELS:
         return _LABELS[field]
     is_quota = any(field.startswith(f"{path}.") for path in QUOTAS.values())
-    words = quota_words(field) if is_quota else ""
+    words = ""
+    if is_quota:
+        words = quota_words(field)
     return words[:1].upper() + words[1:]
 
 
@@ -335,9 +340,9 @@ def form_of_reading(
     whole = queue_manifest(reading.value.spec)
     form = form_from_manifest(whole)
     elsewhere = differences(whole, form.manifest(queue_manifest(old) if old else None))
-    return (
-        (None, tuple(_no_place(line["field"]) for line in elsewhere)) if elsewhere else (form, ())
-    )
+    if elsewhere:
+        return (None, tuple(_no_place(line["field"]) for line in elsewhere))
+    return (form, ())
 
 
 def _no_place(field: str) -> Violation:
@@ -373,7 +378,9 @@ def judge(
 
     Who may not do it hears no more than that: the rules name the neighbours.
     """
-    old = tree[name] if name else None
+    old = None
+    if name:
+        old = tree[name]
     reading = read_queue(manifest, old)
     return _not_permitted(reading.value.spec if reading.value else None, old, by) or verdict_on(
         reading, tree, facts, old
@@ -426,15 +433,23 @@ def family(
                 for child in tree.children(form.parent)
                 if child.name != form.name
             }
-            whose = "the cluster" if is_root else parent.name
-            has = total if is_root and total is not None else getattr(parent, quota)
+            if is_root:
+                whose = "the cluster"
+            else:
+                whose = parent.name
+            if is_root and total is not None:
+                has = total
+            else:
+                has = getattr(parent, quota)
             lines.append(_line(resource, quota, whose, has, others, mine))
     return lines
 
 
 def _amount(resource: str, text: str) -> int | None:
     try:
-        return Resources.parse({resource: text})[resource] if text else None
+        if text:
+            return Resources.parse({resource: text})[resource]
+        return None
     except ValueError:
         return None
 

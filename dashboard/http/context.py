@@ -84,7 +84,9 @@ def _navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _open_places(request: HttpRequest) -> list[Place]:
     """Without those that the reader could not open."""
-    mine = access(request) if _is_signed_in(request) else None
+    mine = None
+    if _is_signed_in(request):
+        mine = access(request)
     closed: tuple[str, ...] = ()
     if mine is None or not mine.may_anywhere(Permission.ADMINISTER):
         closed += FOR_ADMINS

@@ -47,7 +47,10 @@ def readyz(_request: HttpRequest) -> HttpResponse:
     if not all(outcome["ok"] for outcome in checks.values()):
         return JsonResponse({"status": "not ready", "checks": checks}, status=503)
     failing = _failing_checks()
-    status = "impaired" if failing else OK
+    if failing:
+        status = "impaired"
+    else:
+        status = OK
     return JsonResponse({"status": status, "checks": {**checks, **failing}})
 
 

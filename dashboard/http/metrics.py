@@ -69,9 +69,13 @@ class HttpFiguresMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         begin = perf_counter()
         response = self.get_response(request)
-        route = request.resolver_match.route if request.resolver_match else "unknown"
+        route = "unknown"
+        if request.resolver_match:
+            route = request.resolver_match.route
         # A client can make up any number of methods.
-        method = request.method if request.method in _METHODS else "other"
+        method = "other"
+        if request.method in _METHODS:
+            method = request.method
         HTTP.note(method, route, response.status_code, perf_counter() - begin)
         return response
 

@@ -124,7 +124,9 @@ class Client:
     def _message(self, waiting: _Waiting) -> str:
         name = waiting.topic.name
         self.topics[name] += 1
-        message_type = "snapshot" if waiting.update.whole else "delta"
+        message_type = "delta"
+        if waiting.update.whole:
+            message_type = "snapshot"
         start = f'"type":"{message_type}","topic":{json.dumps(name)},"seq":{self.topics[name]}'
         return f"{{{start},{self._tail_of(waiting)}"
 

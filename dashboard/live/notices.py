@@ -65,8 +65,12 @@ def _as_told(seen: Collection[str], notice: Notice) -> Notice:
 def _paused_notice(facts: ClusterFacts) -> Notice | None:
     if not facts.paused:
         return None
-    who = f" by {facts.paused_by}" if facts.paused_by else ""
-    why = f": “{facts.pause_reason}”" if facts.pause_reason else ""
+    who = ""
+    if facts.paused_by:
+        who = f" by {facts.paused_by}"
+    why = ""
+    if facts.pause_reason:
+        why = f": “{facts.pause_reason}”"
     text = f"Scheduling is paused{who}{why}. Nothing new starts until it is resumed."
     return {"level": "warning", "text": text, "url": reverse("sessions"), "link": "To the sessions"}
 
@@ -126,7 +130,9 @@ def _invalid_notice(facts: ClusterFacts) -> Notice | None:
     if not facts.invalid:
         return None
     name, message = facts.invalid[0]
-    more = f" ({len(facts.invalid)} queues)" if len(facts.invalid) > 1 else ""
+    more = ""
+    if len(facts.invalid) > 1:
+        more = f" ({len(facts.invalid)} queues)"
     return {
         "level": "error",
         "text": f"{_NOT_VALID}{more}: {message}",

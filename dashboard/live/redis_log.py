@@ -21,7 +21,9 @@ class ShortRedisErrors(logging.Filter):
         self._last_logged = float("-inf")
 
     def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if record.exc_info else None
+        error = None
+        if record.exc_info:
+            error = record.exc_info[1]
         if not isinstance(error, RedisError | OSError):
             return True
         record.msg = (

@@ -67,8 +67,12 @@ def bar_html(
     `length` is how many of the bar's units fill its place: more than its own where all bars of a
     column are drawn to one scale. Then it has a track, which ends where the bar does.
     """
-    classes = f"bar {style}" if style else "bar"
-    track = _TRACK if has_track else ""
+    classes = "bar"
+    if style:
+        classes = f"bar {style}"
+    track = ""
+    if has_track:
+        track = _TRACK
     return mark_safe(  # noqa: S308 - texts are escaped where they are put in
         f'<svg class="{classes}" viewBox="0 0 {length} 16" preserveAspectRatio="none"'
         f" {_meaning(label, figures)}>{track}<g>{drawn}</g></svg>"

@@ -41,7 +41,9 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def _words(value: Any) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        if value:
+            return "yes"
+        return "no"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     if value == {}:

@@ -73,8 +73,12 @@ _MISSING = (
 def _square(member: Member, read_out: bool) -> str:
     name = escape(member.name)
     phase = escape(member.phase)
-    on_node = f" on {escape(member.node)}" if member.node else ""
-    hidden = f'<span class="visually-hidden">{name} {phase}</span>' if read_out else ""
+    on_node = ""
+    if member.node:
+        on_node = f" on {escape(member.node)}"
+    hidden = ""
+    if read_out:
+        hidden = f'<span class="visually-hidden">{name} {phase}</span>'
     return f'<li data-phase="{phase}" title="{name}: {phase}{on_node}">{hidden}</li>'
 
 
@@ -105,7 +109,9 @@ def gang_sentence(gang: PodGroup, placed: int, is_waiting: bool) -> str:
     if fitting < 0:
         return start
     blocked = needed - placed - fitting
-    fit = "fits" if fitting == 1 else "fit"
+    fit = "fit"
+    if fitting == 1:
+        fit = "fits"
     words = f"{start}, {fitting} {fit} now"
     if blocked:
         by = gang.reason_figures.get("resource", "lack of room")

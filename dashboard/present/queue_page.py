@@ -95,7 +95,9 @@ def _loan_words(
     )
     if lent:
         return f"lending {_with_parts(resource, 'to', lent)}"
-    return f"borrowing {_with_parts(resource, 'from', borrowed)}" if borrowed else ""
+    if borrowed:
+        return f"borrowing {_with_parts(resource, 'from', borrowed)}"
+    return ""
 
 
 def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
@@ -125,12 +127,16 @@ def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
     ]
     lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == queue]
     borrowers = sorted({name for name, _ in Visibility(visible).visible_shares(lent)})
-    where = f", lent to {', '.join(borrowers)} meanwhile" if borrowers else ", ready for it"
+    where = ", ready for it"
+    if borrowers:
+        where = f", lent to {', '.join(borrowers)} meanwhile"
     return f"It deserves {', '.join(deserved)}{where}."
 
 
 def _deserved(row: QueueRow) -> Mapping[str, int]:
-    return row.figures.deserved if row.figures else row.deserved
+    if row.figures:
+        return row.figures.deserved
+    return row.deserved
 
 
 def division(board: QueueBoard, name: str, resource: str) -> Context:

@@ -113,7 +113,10 @@ def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int,
 
 def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
     now = row.figures
-    deserved = now.deserved.get(resource) if now else row.deserved.get(resource)
+    if now:
+        deserved = now.deserved.get(resource)
+    else:
+        deserved = row.deserved.get(resource)
     return quota_of(
         now, resource, limit, deserved=deserved, guarantee=row.guarantee.get(resource), lent=lent
     )

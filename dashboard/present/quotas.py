@@ -159,15 +159,21 @@ def quota_bar(quota: Mapping[str, Any], *, absolute: bool = False) -> SafeString
 
 
 def _or_unknown(resource: str, amount: int | None) -> str:
-    return "unknown" if amount is None else shown(resource, amount)
+    if amount is None:
+        return "unknown"
+    return shown(resource, amount)
 
 
 def _or_unset(resource: str, amount: int | None) -> str:
-    return "unset" if amount is None else shown(resource, amount)
+    if amount is None:
+        return "unset"
+    return shown(resource, amount)
 
 
 def _or_unlimited(resource: str, amount: int | None) -> str:
-    return "unlimited" if amount is None else shown(resource, amount)
+    if amount is None:
+        return "unlimited"
+    return shown(resource, amount)
 
 
 def _scale(quota: Quota, largest: int) -> int:
@@ -193,11 +199,15 @@ def bar_note(quota: Quota) -> str:
 
 
 def _promised_note(quota: Quota) -> str:
-    return f"{shown(quota.resource, quota.promised)} promised" if quota.promised else ""
+    if quota.promised:
+        return f"{shown(quota.resource, quota.promised)} promised"
+    return ""
 
 
 def _leaving_note(quota: Quota) -> str:
-    return f"{shown(quota.resource, quota.leaving)} leaving" if quota.leaving else ""
+    if quota.leaving:
+        return f"{shown(quota.resource, quota.leaving)} leaving"
+    return ""
 
 
 def _share_note(quota: Quota) -> str:
@@ -268,7 +278,10 @@ def bar_spans(quota: Quota) -> list[Span]:
     whole = quota.reach
     allocated = scaled(quota.allocated or 0, whole)
     deserved = scaled(quota.deserved or 0, whole)
-    solid = allocated if quota.deserved is None else min(allocated, deserved)
+    if quota.deserved is None:
+        solid = allocated
+    else:
+        solid = min(allocated, deserved)
     taken = scaled(quota.taken, whole)
     promised = min(taken, scaled(quota.promised, whole))
     asked = scaled(quota.taken + (quota.pending or 0), whole)

@@ -115,7 +115,10 @@ def usual_words(standing: PlaceInLine) -> str:
         return f"no estimate: fewer than {FEWEST_STARTS} jobs of this size have started here"
     low, median, high = (in_words(seconds) for seconds in standing.usual)
     amount, _, unit = low.partition(" ")
-    span = high if low == high else f"{amount if high.endswith(f' {unit}') else low} to {high}"
+    if low == high:
+        span = high
+    else:
+        span = f"{amount if high.endswith(f' {unit}') else low} to {high}"
     return f"usual wait {span} (median {median} of the last {standing.starts} starts)"
 
 
@@ -146,7 +149,9 @@ def _check(check: Mapping[str, Any]) -> Context:
         return with_unit(resource, check[name])
 
     def amount_if_any(name: str) -> str:
-        return amount(name) if check.get(name) else ""
+        if check.get(name):
+            return amount(name)
+        return ""
 
     return {
         "passed": check["passed"],

@@ -101,7 +101,9 @@ def queue_row(row: Mapping[str, Any], options: TableOptions) -> str:
     name = escape(row["name"])
     url = queue_url(row["name"])
     depth = row["depth"]
-    expanded = "" if row["leaf"] else ' aria-expanded="true"'
+    expanded = ' aria-expanded="true"'
+    if row["leaf"]:
+        expanded = ""
     box = ""
     if options.selectable:
         box = (
@@ -162,7 +164,9 @@ def state_badge(state: str) -> str:
 
 def warning_mark(warnings: list[str]) -> str:
     """How many there are, with their text on hover. The element is always there, for later ones."""
-    hidden = "" if warnings else " hidden"
+    hidden = " hidden"
+    if warnings:
+        hidden = ""
     title = escape(" · ".join(warnings))
     return f'<span class="warn" data-f="warnings" title="{title}"{hidden}>{len(warnings)}</span>'
 
@@ -176,7 +180,9 @@ def gang_counts(subtree: Mapping[str, int]) -> str:
 
 
 def quota_cell(resource: str, quota: Mapping[str, Any], *, absolute: bool = False) -> str:
-    kind = "c-res" if is_in_use(quota) else "c-res nil"
+    kind = "c-res nil"
+    if is_in_use(quota):
+        kind = "c-res"
     bar = quota_bar(quota, absolute=absolute)
     return (
         f'<td role="gridcell" class="{kind}" data-r="{escape(resource)}">{bar}'

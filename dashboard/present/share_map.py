@@ -70,7 +70,9 @@ def _divide(
         whole = 0
     whole = max(sum(sizes), whole)
     for queue, size in zip(queues, sizes, strict=True):
-        share = width * size / whole if whole else 0
+        share = 0.0
+        if whole:
+            share = width * size / whole
         yield Cell(queue, x, share, level)
         x += share
 
@@ -106,7 +108,9 @@ def _draw(cell: Cell, resource: str) -> str:
     title = escape(_cell_title(row, resource, allocated, deserved))
     width = max(1.0, cell.width - _GAP)
     used_width = width * _used_share(allocated, deserved)
-    over = " over" if allocated and allocated > deserved else ""
+    over = ""
+    if allocated and allocated > deserved:
+        over = " over"
     y = cell.level * LEVEL
     height = LEVEL - _GAP
     return (
@@ -126,7 +130,10 @@ def _cell_text(cell: Cell, resource: str, allocated: int | None, deserved: int) 
     name = cell.row.name
     if len(name) > room:
         name = name[: room - 1] + "…"
-    used = "unknown" if allocated is None else shown(resource, allocated)
+    if allocated is None:
+        used = "unknown"
+    else:
+        used = shown(resource, allocated)
     figures = f"{used} of {with_unit(resource, deserved)} deserved"
     x = f"{cell.x + 8:.1f}"
     y = cell.level * LEVEL

@@ -68,18 +68,18 @@ def gaps(row: QueueRow) -> Iterator[Gap]:
 
 def _named(resource: str, amount: int) -> str:
     """Bytes carry a unit but no name: "672 Gi memory", where "96 CPU" says of what."""
-    return (
-        with_unit(resource, amount)
-        if unit(resource)
-        else f"{shown(resource, amount)} {short_name(resource).lower()}"
-    )
+    if unit(resource):
+        return with_unit(resource, amount)
+    return f"{shown(resource, amount)} {short_name(resource).lower()}"
 
 
 def _have_words(gap: Gap) -> str:
     words = (
         f"{shown(gap.resource, gap.allocated)} of {with_unit(gap.resource, gap.deserved)} deserved"
     )
-    return f"{words}, {shown(gap.resource, gap.promised)} promised" if gap.promised else words
+    if gap.promised:
+        return f"{words}, {shown(gap.resource, gap.promised)} promised"
+    return words
 
 
 def _line(lacking: list[Gap]) -> dict[str, Any]:

@@ -20,7 +20,9 @@ register = template.Library()
 @register.filter
 def amount_of(amount: int | None, resource: str) -> str:
     """ "3.5 CPU", "12 Gi"; unset is said, not shown as 0."""
-    return "unset" if amount is None else with_unit(resource, amount)
+    if amount is None:
+        return "unset"
+    return with_unit(resource, amount)
 
 
 @register.filter

@@ -139,7 +139,9 @@ def new_token(request: HttpRequest) -> HttpResponse:
 def _scopes(request: HttpRequest) -> list[str]:
     """One is chosen and holds those before it."""
     chosen = request.POST.get("scope", "")
-    return [chosen] if chosen else []
+    if chosen:
+        return [chosen]
+    return []
 
 
 @require_POST

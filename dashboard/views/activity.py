@@ -131,7 +131,9 @@ def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str
 def _audited(request: HttpRequest) -> frozenset[str] | None:
     """The queues whose audit log the reader may see: those they administer; None for all."""
     mine = access(request)
-    return None if mine.may(Permission.ADMINISTER, ROOT) else mine.where(Permission.ADMINISTER)
+    if mine.may(Permission.ADMINISTER, ROOT):
+        return None
+    return mine.where(Permission.ADMINISTER)
 
 
 def _require_audited(request: HttpRequest) -> Collection[str] | None:
@@ -214,11 +216,12 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
 
 def _text(value: Any) -> str | None:
     """A policy is kept as its text: shown line by line."""
-    return (
-        value["policy"]
-        if isinstance(value, dict) and isinstance(value.get("policy"), str)
-        else None
-    )
+    if not isinstance(value, dict):
+        return None
+    policy = value.get("policy")
+    if isinstance(policy, str):
+        return policy
+    return None
 
 
 _COLUMNS = (

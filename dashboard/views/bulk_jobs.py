@@ -40,7 +40,10 @@ _RESULT_ORDER = {"Refused": 0, "": 1, "NoOp": 2, "Done": 3}
 @page
 def bulk(request: HttpRequest) -> HttpResponse:
     """Shows what would happen to which jobs; a POST starts it."""
-    given = request.POST if request.method == "POST" else request.GET
+    if request.method == "POST":
+        given = request.POST
+    else:
+        given = request.GET
     verb = VERBS.get(given.get("action", ""))
     if verb is None:
         messages.error(request, f"Choose what to do with the jobs: {', '.join(VERBS)}.")
@@ -115,7 +118,10 @@ def _terminal_copies(
     request: HttpRequest, verb: Verb, keys: list[str], given: Any
 ) -> dict[str, str]:
     """One command for each job; over HTTP one request, by the same filter or by names."""
-    options = ["--yes"] if verb.key in _ASKS_FIRST else []
+    if verb.key in _ASKS_FIRST:
+        options = ["--yes"]
+    else:
+        options = []
     commands = together(copies(request, ["job", verb.key, key, *options], "") for key in keys)
     body: Context = {"action": verb.key}
     if _is_for_all(given):
@@ -149,7 +155,9 @@ def _start_run(request: HttpRequest, verb: Verb, agreed: list[Context], later: i
         return redirect("jobs")
     if later:
         have = counted(later, "job has", "jobs have")
-        are = "is" if later == 1 else "are"
+        are = "are"
+        if later == 1:
+            are = "is"
         message = f"{have} come to match since you were asked, and {are} left alone."
         messages.info(request, message)
     return redirect("bulk-run", uid=run.uid)
@@ -195,7 +203,9 @@ def _progress_context(run: BulkRun) -> Context:
 
 
 def _progress_bar(done: int, whole: int) -> SafeString:
-    are = "job is" if whole == 1 else "jobs are"
+    are = "jobs are"
+    if whole == 1:
+        are = "job is"
     drawn = rectangles([Span("use", 0, scaled(done, whole))])
     return bar_html(drawn, label=f"{done} of {whole} {are} done", style="progress")
 

@@ -27,8 +27,6 @@ def wants_fragment(request: HttpRequest) -> bool:
 def next_url(request: HttpRequest, otherwise: str) -> str:
     """Where to go afterwards: the page that the reader came from, if it is one of ours."""
     wanted = request.POST.get("next") or request.GET.get("next") or ""
-    return (
-        wanted
-        if url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()})
-        else otherwise
-    )
+    if url_has_allowed_host_and_scheme(wanted, allowed_hosts={request.get_host()}):
+        return wanted
+    return otherwise

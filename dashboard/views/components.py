@@ -21,7 +21,9 @@ def _quota(
     lent: int = 0,
 ) -> Quota:
     def units(number: int | None) -> int | None:
-        return None if number is None else number * 1000
+        if number is None:
+            return None
+        return number * 1000
 
     return Quota(
         GPU,

@@ -95,7 +95,10 @@ def _tab_links(gang: PodGroup) -> list[Context]:
     base = reverse("job", args=[gang.namespace, gang.name])
     links = []
     for key, title in TABS.items():
-        url = f"{base}{key}/" if key else base
+        if key:
+            url = f"{base}{key}/"
+        else:
+            url = base
         links.append({"key": key, "title": title, "url": url})
     return links
 
@@ -282,7 +285,10 @@ def _allocated(figures: Mapping[str, Any]) -> str:
 
 
 def _yaml_context(_: HttpRequest, gang: PodGroup) -> Context:
-    manifest = stored_job(gang.job) if gang.job else stored_podgroup(gang)
+    if gang.job:
+        manifest = stored_job(gang.job)
+    else:
+        manifest = stored_podgroup(gang)
     shown = _with_status(manifest, gang)
     text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120)
     return {"yaml": text}
@@ -340,7 +346,9 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
         f"jobs/{quote(namespace)}/{quote(name)}/{verb}/",
         {"reason": ""},
     )
-    template = "jobs/command_dialog.html" if wants_fragment(request) else "jobs/command.html"
+    template = "jobs/command.html"
+    if wants_fragment(request):
+        template = "jobs/command_dialog.html"
     return render(request, template, context)
 
 
@@ -353,7 +361,10 @@ def _carry_out(request: HttpRequest, gang: PodGroup, verb: Verb) -> HttpResponse
             by=actor(request),
             reason=request.POST.get("reason", ""),
         )
-        tell = messages.success if result.changed else messages.info
+        if result.changed:
+            tell = messages.success
+        else:
+            tell = messages.info
         tell(request, result.message)
     except NotPossible as refusal:
         messages.error(request, f"{gang} cannot be {verb.past}: {refusal}.")

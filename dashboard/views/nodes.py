@@ -60,7 +60,8 @@ def nodes(request: HttpRequest) -> HttpResponse:
     rows = node_rows()
     resources = in_page_order({name for row in rows for name in row.allocatable})
     resource = request.GET.get("resource", "")
-    resource = resource if resource in resources else (resources[0] if resources else "")
+    if resource not in resources:
+        resource = next(iter(resources), "")
     view = checked_word(request.GET, "view", VIEWS) or "table"
     order = request.GET.get("sort", "name")
     found = in_order(_matching(rows, request), order)
@@ -131,7 +132,9 @@ def _orders(resources: Iterable[str], chosen: str) -> dict[str, str]:
     """What to sort by on a phone, where the table has no heads; it always has the chosen one."""
     most = {f"-{name}": f"most {short_name(name)} in use" for name in resources}
     offered = {"name": "name", "state": "state", **most, "-pods": "most pods"}
-    return offered if chosen in offered else {**offered, chosen: chosen.removeprefix("-")}
+    if chosen in offered:
+        return offered
+    return {**offered, chosen: chosen.removeprefix("-")}
 
 
 def _start(rows: Sequence[NodeRow], after: str) -> int:
@@ -158,9 +161,13 @@ def _bar(row: NodeRow, resource: str) -> Context:
     used = row.used.amount(resource)
     promised = row.promised.amount(resource)
     words = f"{shown(resource, used)} of {with_unit(resource, has)}"
-    kept = shown(resource, promised) if promised else ""
+    kept = ""
+    if promised:
+        kept = shown(resource, promised)
     free = _free_words(row, resource)
-    also = f", {kept} promised" if kept else ""
+    also = ""
+    if kept:
+        also = f", {kept} promised"
     return {
         "title": title,
         "resource": resource,

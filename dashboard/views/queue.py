@@ -109,10 +109,13 @@ def _below(board: QueueBoard, name: str) -> list[str]:
 def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
     """The chosen resource goes with the reader from tab to tab."""
     kept = request.GET.get("resource", "")
-    query = f"?{urlencode({'resource': kept})}" if kept else ""
-    keys = (
-        ["children", *(key for key in TABS if key != "children")] if not row["leaf"] else list(TABS)
-    )
+    query = ""
+    if kept:
+        query = f"?{urlencode({'resource': kept})}"
+    if not row["leaf"]:
+        keys = ["children", *(key for key in TABS if key != "children")]
+    else:
+        keys = list(TABS)
     return [
         {"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key]) + query}
         for key in keys
@@ -211,7 +214,8 @@ def _children(scene: Scene) -> Context:
 
 def _history(scene: Scene) -> Context:
     period = scene.request.GET.get("period", "")
-    period = period if period in SPANS else "1h"
+    if period not in SPANS:
+        period = "1h"
     resources = page_resources(scene.board)
     drawn = chosen_resource(scene.request.GET.get("resource", ""), resources) or _worth_drawing(
         scene, resources, period

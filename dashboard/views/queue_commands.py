@@ -142,7 +142,9 @@ def _undo_of_several(results: list[Context], order: QueueCommand) -> Context | N
     """Where one command leads all that were changed back to where they were."""
     changed = [result for result in results if result["changes"]]
     verbs = {_verb_back(order, result["before"]) for result in changed}
-    verb = verbs.pop() if len(verbs) == 1 else None
+    verb = None
+    if len(verbs) == 1:
+        verb = verbs.pop()
     if not verb:
         return None
     return {"verb": verb, "title": PROGRESS[verb], "names": [result["name"] for result in changed]}
@@ -152,7 +154,9 @@ _BACK = {"Open": "open", "Closing": "close", "Closed": "close", "Suspended": "su
 
 
 def _verb_back(order: QueueCommand, before: str) -> str | None:
-    return "resume" if order is QueueCommand.SUSPEND and before == "Open" else _BACK.get(before)
+    if order is QueueCommand.SUSPEND and before == "Open":
+        return "resume"
+    return _BACK.get(before)
 
 
 def _undo(outcome: CommandOutcome) -> Context | None:
@@ -183,7 +187,10 @@ def bulk(request: HttpRequest) -> HttpResponse:
     The question is a POST too, since no address holds the names of a thousand queues. Only
     `confirmed` carries it out.
     """
-    data = request.POST if request.method == "POST" else request.GET
+    if request.method == "POST":
+        data = request.POST
+    else:
+        data = request.GET
     is_confirmed = request.POST.get("confirmed") == "1"
     order, names = command_named(data.get("command", "")), sorted(set(data.getlist("queue")))
     if order is None or not names:

@@ -111,8 +111,13 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
     board = queue_rows()
     stored = Queue.objects.select_related("parent").filter(name=name).first()
     form: QueueForm = context["form"]
-    given = request.POST if request.method == "POST" else request.GET
-    parent = stored.parent.name if stored and stored.parent else ""
+    if request.method == "POST":
+        given = request.POST
+    else:
+        given = request.GET
+    parent = ""
+    if stored and stored.parent:
+        parent = stored.parent.name
     manifest = context.pop("manifest", None) or form.manifest()
     context |= {
         "name": name,
@@ -172,7 +177,10 @@ def _given_queue(request: HttpRequest, name: str) -> tuple[QueueForm, object, st
         manifest, problem = manifest_from_yaml(request.POST.get("yaml", ""))
         return QueueForm(name=name), manifest, problem
     base = _manifest_to_change(request, name)
-    start = form_from_manifest(base) if base else QueueForm()
+    if base:
+        start = form_from_manifest(base)
+    else:
+        start = QueueForm()
     form = form_from_post(request.POST, start)
     return form, form.manifest(base), ""
 
@@ -264,7 +272,9 @@ def _value_words(value: object) -> str:
 def _full_verdict(request: HttpRequest, name: str, form: QueueForm, manifest: object) -> Verdict:
     """What the form finds wrong, and what the rules say."""
     tree, facts = admission_scene()
-    stored_name = name if name in tree else ""
+    stored_name = ""
+    if name in tree:
+        stored_name = name
     verdict = judge(manifest, tree, facts, stored_name, actor(request))
     return Verdict(form.problems()) + verdict
 
@@ -320,7 +330,9 @@ def _apply_advice(request: HttpRequest, name: str, form: QueueForm) -> HttpRespo
     """The form with one value as the rules advise, and their verdict on it. Nothing is saved."""
     mended = form.mended(request.POST["mend"])
     tree, facts = admission_scene()
-    base = queue_manifest(tree[name]) if name in tree else None
+    base = None
+    if name in tree:
+        base = queue_manifest(tree[name])
     manifest = mended.manifest(base)
     verdict = Verdict(mended.problems()) + judge(manifest, tree, facts, name, actor(request))
     context = {
@@ -419,11 +431,16 @@ def check(request: HttpRequest) -> HttpResponse:
     if problem:
         verdict = _unreadable(problem)
     else:
-        wanted = _over_theirs(request, manifest, tree[name]) if name else manifest
+        if name:
+            wanted = _over_theirs(request, manifest, tree[name])
+        else:
+            wanted = manifest
         verdict = Verdict(form.problems()) + judge(wanted, tree, facts, name, actor(request))
     if not name and not form.name and not as_yaml:
         verdict = _without_name_problems(verdict)
-    shown_manifest = form.manifest() if manifest is None else manifest
+    shown_manifest = manifest
+    if manifest is None:
+        shown_manifest = form.manifest()
     context = {
         "verdict": verdict if as_yaml else in_form_words(verdict),
         "family": _siblings_figures(request, form, tree),

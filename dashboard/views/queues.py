@@ -90,7 +90,9 @@ def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse
     rows = context["rows"]
     page = render_to_string("queues/tree.html", context | {"rows": _ROWS if rows else ""}, request)
     head, _, tail = page.partition(_ROWS)
-    status = 400 if context["problems"] else 200
+    status = 200
+    if context["problems"]:
+        status = 400
     return HttpResponse(b"".join((head.encode(), rows.encode(), tail.encode())), status=status)
 
 
@@ -114,7 +116,10 @@ def _table_context(
     shown = columns(request.GET.get("resource", ""), resources)
     search = read_search(request.GET.get("q", ""), [row["name"] for row in rows])
     found = matching(rows, search)
-    folding = _folding(request, rows) if view == "tree" else Folding(ALL_LEVELS)
+    if view == "tree":
+        folding = _folding(request, rows)
+    else:
+        folding = Folding(ALL_LEVELS)
     folded = folding.folded_rows(rows)
     options = TableOptions(
         resources=shown,
@@ -122,11 +127,10 @@ def _table_context(
         detailed=bool(chosen),
         absolute=request.GET.get("scale") == "absolute",
     )
-    ordered = (
-        sorted_rows(board, rows, request.GET.get("sort", "name"), list(shown))
-        if view == "table"
-        else rows
-    )
+    if view == "table":
+        ordered = sorted_rows(board, rows, request.GET.get("sort", "name"), list(shown))
+    else:
+        ordered = rows
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
         "rows": queue_table_rows(
@@ -165,7 +169,10 @@ def _hidden(
     """What a search does not find, except for ancestors in a tree; else what folds hide."""
     if not search.terms and not search.problems:
         return below_folds(rows, folded)
-    kept = with_ancestors(rows, found) if is_tree else found
+    if is_tree:
+        kept = with_ancestors(rows, found)
+    else:
+        kept = found
     return {row["name"] for row in rows} - kept
 
 
@@ -175,7 +182,10 @@ def _folding(request: HttpRequest, rows: list[Row]) -> Folding:
     if asked is not None:
         return Folding(max(ALL_LEVELS, asked))
     kept = preference_of(request.user)
-    levels = fitting_levels(rows) if kept.tree_levels is None else kept.tree_levels
+    if kept.tree_levels is None:
+        levels = fitting_levels(rows)
+    else:
+        levels = kept.tree_levels
     return Folding(levels, frozenset(kept.folded), frozenset(kept.unfolded))
 
 

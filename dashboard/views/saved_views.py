@@ -62,7 +62,9 @@ def keep_view(request: HttpRequest) -> HttpResponse:
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
     else:
-        everybody = ", and everybody can use it" if view.shared else ""
+        everybody = ""
+        if view.shared:
+            everybody = ", and everybody can use it"
         messages.success(request, f"The view “{view.name}” is kept{everybody}.")
     return HttpResponseRedirect(f"{reverse('jobs')}?{query}")
 

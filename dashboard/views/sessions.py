@@ -114,7 +114,9 @@ def _parts_bar(parts: dict[str, float], whole: float, *, label: str = "") -> Saf
     spans = []
     start = 0
     for shade, (key, ms) in enumerate(parts.items()):
-        width = int(ms * BAR_WIDTH / whole) if whole else 0
+        width = 0
+        if whole:
+            width = int(ms * BAR_WIDTH / whole)
         spans.append(Span(f"part-{shade}", start, width, f"{PARTS[key]} {ms:.1f} ms"))
         start += width
     return bar_html(rectangles(spans), label=label, style="parts-bar")
@@ -194,7 +196,10 @@ def command(request: HttpRequest, verb: str) -> HttpResponse:
     access(request).require_cluster(Permission.OPERATE, f"{verb} scheduling")
     if request.method == "POST":
         changed = VERBS[verb](by=actor(request), reason=request.POST.get("reason", "")[:1024])
-        words = f"Scheduling is {verb}d." if changed else f"Scheduling was {verb}d already."
+        if changed:
+            words = f"Scheduling is {verb}d."
+        else:
+            words = f"Scheduling was {verb}d already."
         (messages.success if changed else messages.info)(request, words)
         return redirect("sessions")
     in_a_terminal = {"pause": "pause", "resume": "unpause"}

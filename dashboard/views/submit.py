@@ -55,17 +55,20 @@ def _begun(request: HttpRequest, choices: list[Any]) -> dict[str, Any]:
     if old is not None:
         return old
     asked = request.GET.get("queue", "")
-    queue = (
-        asked
-        if any(choice.name == asked for choice in choices)
-        else (choices[0].name if choices else "")
-    )
+    if any(choice.name == asked for choice in choices):
+        queue = asked
+    elif choices:
+        queue = choices[0].name
+    else:
+        queue = ""
     return JobForm(queue=queue, namespace="default").manifest()
 
 
 def _cloned(request: HttpRequest) -> dict[str, Any] | None:
     namespace, _, name = request.GET.get("clone", "").partition("/")
-    gang = gang_named(namespace, name) if name else None
+    gang = None
+    if name:
+        gang = gang_named(namespace, name)
     if (
         gang is None
         or gang.job is None
@@ -124,7 +127,10 @@ def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
     except DocumentError as error:
         return None, f"The YAML cannot be read: {error}"
     if len(documents) > 1 or _is_list(documents):
-        number = len(documents) if len(documents) > 1 else len(documents[0]["items"])
+        if len(documents) > 1:
+            number = len(documents)
+        else:
+            number = len(documents[0]["items"])
         return (
             None,
             f"There are {number} objects in this text. "
@@ -229,7 +235,9 @@ def _where(check: Any) -> str:
     """ "capability of vision", "largest free node n1", "the whole cluster"."""
     if check.name == "cluster":
         return "the whole cluster"
-    between = " " if check.name == "node" else " of "
+    between = " of "
+    if check.name == "node":
+        between = " "
     return f"{CHECK_NAMES.get(check.name, check.name)}{between}{check.level}"
 
 

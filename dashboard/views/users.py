@@ -283,7 +283,9 @@ def _opened_fields(request: HttpRequest) -> Context | None:
         opened = json.loads(request.POST.get("opened", ""))
     except (ValueError, RecursionError):
         return None
-    groups = opened.get("groups") if isinstance(opened, dict) else None
+    groups = None
+    if isinstance(opened, dict):
+        groups = opened.get("groups")
     if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
         return None
     return opened  # type: ignore[no-any-return]
@@ -304,6 +306,8 @@ def group(request: HttpRequest) -> HttpResponse:
     for problem in problems:
         messages.error(request, problem)
     if not problems:
-        done = "deleted" if request.POST.get("do") == "delete" else "kept"
+        done = "kept"
+        if request.POST.get("do") == "delete":
+            done = "deleted"
         messages.success(request, f"The group {name} is {done}.")
     return redirect("users")

@@ -29,10 +29,15 @@ class DatabaseAway(logging.Filter):
         self._outage = Outage(logger, "The database answers again.")
 
     def filter(self, record: logging.LogRecord) -> bool:
-        problem = record.exc_info[1] if record.exc_info else None
+        problem = None
+        if record.exc_info:
+            problem = record.exc_info[1]
         if not isinstance(problem, OperationalError | InterfaceError):
             return True
-        what = record.args.get("name", "") if isinstance(record.args, dict) else record.getMessage()
+        if isinstance(record.args, dict):
+            what = record.args.get("name", "")
+        else:
+            what = record.getMessage()
         self._outage.noticed(
             "The database does not answer; what is due is tried again at each tick."
         )

@@ -62,7 +62,10 @@ def start(
     exit_code = int(cast(int, request.template.get("exit_code") or 0))
     if chance.random() < settings.failure_probability:
         exit_code = exit_code or 1
-    run_seconds = usual if planned is None else float(cast(float, planned))
+    if planned is None:
+        run_seconds = usual
+    else:
+        run_seconds = float(cast(float, planned))
     return SimulatedPod(request.pod_id, request.node, clock + delay, run_seconds, exit_code)
 
 
@@ -144,9 +147,9 @@ class SimulatedCluster:
         return [Answer(request.pod_id) for request in requests]
 
     def _grace_seconds(self, request: EvictRequest) -> float:
-        return (
-            self.settings.grace_seconds if request.grace_seconds is None else request.grace_seconds
-        )
+        if request.grace_seconds is None:
+            return self.settings.grace_seconds
+        return request.grace_seconds
 
     def _leave_node(self, pod_id: int, after: float, message: str) -> None:
         pod = self.pods.get(pod_id)

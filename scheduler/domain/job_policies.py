@@ -81,7 +81,10 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
     problems: list[str] = []
     for index, given in enumerate(stored):
         where = f"{place}[{index}]"
-        entry = given if isinstance(given, Mapping) else {}
+        if isinstance(given, Mapping):
+            entry = given
+        else:
+            entry = {}
         action = ACTION_NAMES.get(str(entry.get("action")))
         names = entry.get("events") or ([entry["event"]] if entry.get("event") else [])
         if not isinstance(names, list):

@@ -194,7 +194,10 @@ def _take(column: Any, rows: Rows) -> Any:
 
 
 def _set_list(column: list[Any], rows: Rows, value: Any) -> None:
-    values = value if isinstance(value, (list, tuple)) else [value] * len(rows)
+    if isinstance(value, (list, tuple)):
+        values = value
+    else:
+        values = [value] * len(rows)
     for row, item in zip(rows, values, strict=True):
         column[row] = item
 

@@ -201,7 +201,9 @@ def _empty_fields(shape: Any, indent: str = "") -> Iterator[str]:
             yield f"{indent}{name}:"
             yield from _empty_fields(field, indent + "  ")
         else:
-            mark = "" if field.required else "# "
+            mark = "# "
+            if field.required:
+                mark = ""
             yield f"{indent}{mark}{name}: {_empty_value(field)}"
 
 

@@ -146,8 +146,13 @@ def _not_possible_problem(error: NotPossible) -> dict[str, Any]:
 
 
 def _forbidden_problem(error: Forbidden) -> dict[str, Any]:
-    owner = owner_of(error.queue) if type(error) is Forbidden else ""
-    fix = f"{error.fix}: {error.queue} is owned by {owner}" if owner else error.fix
+    owner = ""
+    if type(error) is Forbidden:
+        owner = owner_of(error.queue)
+    if owner:
+        fix = f"{error.fix}: {error.queue} is owned by {owner}"
+    else:
+        fix = error.fix
     violation = Violation("permission_missing", error.queue, "", str(error), fix)
     body = problem(
         403,

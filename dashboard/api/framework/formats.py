@@ -172,7 +172,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, value: str) -> Any:
     """Text of several lines is written as a block."""
-    style = "|" if "\n" in value else None
+    style = None
+    if "\n" in value:
+        style = "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

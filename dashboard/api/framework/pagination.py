@@ -161,7 +161,9 @@ def _beyond(model: type[Model], order: list[str], at: list[Any]) -> Q:
     for name, text in zip(order, at, strict=True):
         column = name.lstrip("-")
         value = _typed_value(model, column, text)
-        comparison = "lt" if name.startswith("-") else "gt"
+        comparison = "gt"
+        if name.startswith("-"):
+            comparison = "lt"
         place |= Q(**equal, **{f"{column}__{comparison}": value})
         equal[column] = value
     return place

@@ -72,7 +72,10 @@ GivenNamespacedMetadata = type(
 
 
 def object_shape(kind: str, spec: Any, status: Any, namespaced: bool = False, **more: Any) -> Shape:
-    metadata = NamespacedMetadata if namespaced else Metadata
+    if namespaced:
+        metadata = NamespacedMetadata
+    else:
+        metadata = Metadata
     return shape(
         kind,
         apiVersion=s.CharField(),
@@ -85,7 +88,10 @@ def object_shape(kind: str, spec: Any, status: Any, namespaced: bool = False, **
 
 
 def manifest_shape(kind: str, spec: Any, namespaced: bool = False, **more: Any) -> Shape:
-    metadata = GivenNamespacedMetadata if namespaced else GivenMetadata
+    if namespaced:
+        metadata = GivenNamespacedMetadata
+    else:
+        metadata = GivenMetadata
     return shape(
         f"{kind}Manifest",
         apiVersion=s.CharField(required=False),

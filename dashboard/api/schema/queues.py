@@ -47,7 +47,9 @@ def _shown(field: QueueField) -> s.Field[Any, Any, Any, Any]:
 def _given(field: QueueField) -> s.Field[Any, Any, Any, Any]:
     """A field of `spec` as the API takes it; all may be left out."""
     if field.kind is FieldKind.NUMBER:
-        most = field.most if field.name == "weight" else None
+        most = None
+        if field.name == "weight":
+            most = field.most
         return s.IntegerField(required=False, min_value=field.least, max_value=most)
     if field.kind is FieldKind.SECONDS:
         return s.IntegerField(

@@ -122,7 +122,10 @@ def _send_documents(
     seen: Sequence[str] | None = None,
 ) -> Any:
     text = json.dumps([found for _, found in documents])
-    more = {} if seen is None else {"shown": ",".join(seen) or ","}
+    if seen is None:
+        more = {}
+    else:
+        more = {"shown": ",".join(seen) or ","}
     with (
         _places_in_words([place for place, _ in documents]),
         output.working(f"Sending {output.counted(len(documents), 'object')} …"),

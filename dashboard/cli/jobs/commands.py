@@ -20,7 +20,10 @@ _LOOK_AGAIN_SECONDS = 0.5
 
 def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
     where = path("jobs", place, name, verb)
-    body = {"reason": reason} if reason else {}
+    if reason:
+        body = {"reason": reason}
+    else:
+        body = {}
     if (
         verb in _LOSES_WORK
         and not dry_run

@@ -195,7 +195,9 @@ def show_tree(
     """The queues below one, or all that you may see: states, gangs, and what is allocated of what
     is deserved, with bars on a terminal.
     """
-    named = queue_name(name, option, "show") if name or option else ""
+    named = ""
+    if name or option:
+        named = queue_name(name, option, "show")
 
     def draw() -> None:
         trees = [
@@ -264,27 +266,26 @@ def _reason(group: Row) -> Mapping[str, Any]:
 
 
 def _waiting_table(groups: Sequence[Row], wide: bool) -> Table:
-    columns = (
-        ("Gang", "Queue", "User", "Age", "Reason", "In words")
-        if wide
-        else ("Gang", "Queue", "Age", "Reason", "In words")
-    )
-    rows: list[Sequence[object]] = []
-    for group in groups:
-        metadata, reason = group["metadata"], _reason(group)
-        who = [group["status"]["owner"] or "-"] if wide else []
-        gang = f"{metadata['namespace']}/{metadata['name']}"
-        rows.append(
-            [
-                gang,
-                group["spec"]["queue"],
-                *who,
-                output.age(metadata["creationTimestamp"]),
-                reason["code"],
-                reason["message"],
-            ]
-        )
+    columns = ["Gang", "Queue", "Age", "Reason", "In words"]
+    if wide:
+        columns.insert(2, "User")
+    rows = [_waiting_row(group, wide) for group in groups]
     return Table(columns, rows)
+
+
+def _waiting_row(group: Row, wide: bool) -> list[object]:
+    metadata = group["metadata"]
+    reason = _reason(group)
+    row = [
+        f"{metadata['namespace']}/{metadata['name']}",
+        group["spec"]["queue"],
+        output.age(metadata["creationTimestamp"]),
+        reason["code"],
+        reason["message"],
+    ]
+    if wide:
+        row.insert(2, group["status"]["owner"] or "-")
+    return row
 
 
 @command(

@@ -25,7 +25,10 @@ def print_trees(trees: Sequence[Row], resource: str, form: Format) -> None:
         for _, queue in nodes:
             output.line(output.name_of(queue))
         return
-    resources = [resource] if resource else _shown(trees, form is Format.WIDE)
+    if resource:
+        resources = [resource]
+    else:
+        resources = _shown(trees, form is Format.WIDE)
     if output.on_terminal():
         _print_coloured(nodes, resources)
     else:
@@ -52,22 +55,23 @@ def _shown(trees: Sequence[Row], wide: bool) -> list[str]:
     }
     names |= {name for tree in trees for name in tree["spec"]["capability"]}
     ordered = amounts.in_order(names)
-    return (
-        ordered
-        if wide
-        else [
-            name
-            for name in ordered
-            if name not in ("pods", "ephemeral-storage") and "hugepages" not in name
-        ][:3]
-    )
+    if wide:
+        return ordered
+    return [
+        name
+        for name in ordered
+        if name not in ("pods", "ephemeral-storage") and "hugepages" not in name
+    ][:3]
 
 
 def _cells(branch: str, queue: Row) -> list[object]:
     spec, status = queue["spec"], queue["status"]
     below = status["subtree"]
     inherited = status["closedBy"] or status["suspendedBy"]
-    state = f"{status['state']} (by {inherited})" if inherited else status["state"]
+    if inherited:
+        state = f"{status['state']} (by {inherited})"
+    else:
+        state = status["state"]
     return [
         branch + queue["metadata"]["name"],
         state,
@@ -121,7 +125,10 @@ def _coloured(
     from rich.text import Text
 
     table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    own = {column: column for column in _COLUMNS} if is_whole else _NARROW
+    if is_whole:
+        own = {column: column for column in _COLUMNS}
+    else:
+        own = _NARROW
     for column, title in own.items():
         table.add_column(title, no_wrap=True, justify="right" if column in _COLUMNS[2:] else "left")
     for resource in resources:
@@ -145,7 +152,9 @@ def _caption(cells: int) -> str:
 
 
 def _bar_characters() -> tuple[str, str, str]:
-    return ("█", "▒", "·") if output.takes_boxes() else ("#", "+", ".")
+    if output.takes_boxes():
+        return ("█", "▒", "·")
+    return ("#", "+", ".")
 
 
 def _bar(queue: Row, resource: str, cells: int) -> Any:
@@ -179,4 +188,6 @@ def bar_cells(allocated: float, deserved: float, cells: int = _BAR_CELLS) -> tup
 
 
 def _at_least_one(part: float, whole: float, cells: int) -> int:
-    return max(1, min(cells, round(cells * part / whole))) if part > 0 else 0
+    if part > 0:
+        return max(1, min(cells, round(cells * part / whole)))
+    return 0

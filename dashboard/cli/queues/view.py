@@ -108,13 +108,17 @@ def _state(queue: Row) -> Iterable[tuple[str, str]]:
 def _last_command(name: str) -> Row | None:
     """The command that made its state what it is."""
     done = api().all("commands/", limit=1, queue=name, result="Done")
-    return done[0] if done else None
+    if done:
+        return done[0]
+    return None
 
 
 def _since(command: Row) -> str:
     spec, status = command["spec"], command["status"]
     when = status["executedAt"] or command["metadata"]["creationTimestamp"]
-    reason = f": {spec['reason']}" if spec["reason"] else ""
+    reason = ""
+    if spec["reason"]:
+        reason = f": {spec['reason']}"
     return (
         f"{output.clock(when)} ({output.age(when)} ago), {spec['action']} by {status['actor']} "
         f"({status['door']}){reason}"
@@ -159,11 +163,9 @@ def _resources(queue: Row) -> None:
 
 def _conditions(status: Row) -> None:
     for condition in status["conditions"]:
-        since = (
-            f" since {output.clock(condition['lastTransitionTime'])}"
-            if condition.get("lastTransitionTime")
-            else ""
-        )
+        since = ""
+        if condition.get("lastTransitionTime"):
+            since = f" since {output.clock(condition['lastTransitionTime'])}"
         output.line(
             f"Condition: {condition['type']} is {condition['status']}{since}. "
             f"{condition['reason']}: {condition['message']}"

@@ -174,11 +174,9 @@ def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _state(text: str) -> str:
     """States are written as Volcano's; any case is read."""
-    return (
-        text.capitalize()
-        if text.lower() in ("open", "closed", "suspended", "closing", "unknown")
-        else text
-    )
+    if text.lower() in ("open", "closed", "suspended", "closing", "unknown"):
+        return text.capitalize()
+    return text
 
 
 def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,7 +249,9 @@ def _without_empty(value: Any) -> Any:
     """In a merge patch null takes a key away."""
     if isinstance(value, dict):
         return {key: _without_empty(inner) for key, inner in value.items()}
-    return None if value == "" else value
+    if value == "":
+        return None
+    return value
 
 
 def update_with(

@@ -100,7 +100,9 @@ def _read_namespace(reader: Reader, value: object) -> str:
 
 
 def _as_text(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value
 
 
 UNSUPPORTED_KINDS = (
@@ -124,7 +126,9 @@ def check_kind(
     reader.unknown_fields(manifest, _OBJECT_FIELDS, "")
     given = manifest.get("kind")
     if given is not None and given != kind:
-        known = f" {given} is not supported." if given in UNSUPPORTED_KINDS else ""
+        known = ""
+        if given in UNSUPPORTED_KINDS:
+            known = f" {given} is not supported."
         reader.refuse(
             "invalid_kind",
             "kind",
@@ -165,9 +169,15 @@ def place_of(manifest: object) -> tuple[str, str]:
 
 
 def _named_in(manifest: object, part: str, key: str) -> str:
-    fields = manifest.get(part) if isinstance(manifest, Mapping) else None
-    name = fields.get(key) if isinstance(fields, Mapping) else None
-    return name if isinstance(name, str) and is_storable(name) else ""
+    fields = None
+    if isinstance(manifest, Mapping):
+        fields = manifest.get(part)
+    name = None
+    if isinstance(fields, Mapping):
+        name = fields.get(key)
+    if isinstance(name, str) and is_storable(name):
+        return name
+    return ""
 
 
 def read_queue(
@@ -194,7 +204,10 @@ def read_queue(
     spec = _read_spec(reader, _spec_with_defaults(whole, old), metadata, old)
     if old is None:
         _tell_of_weight(reader, whole, spec)
-    carried = whole if old is None or state_of(whole) != stored_state else {**whole, "status": None}
+    if old is None or state_of(whole) != stored_state:
+        carried = whole
+    else:
+        carried = {**whole, "status": None}
     wish, sets_state, is_unknown = _read_state(reader, carried, metadata, old, imported)
     value = QueueReading(
         replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version
@@ -206,8 +219,12 @@ def read_queue(
 
 def state_of(manifest: object) -> object:
     """The `status.state` of a manifest as it stands there, "" where there is none."""
-    status = manifest.get("status") if isinstance(manifest, Mapping) else None
-    return status.get("state", "") if isinstance(status, Mapping) else ""
+    status = None
+    if isinstance(manifest, Mapping):
+        status = manifest.get("status")
+    if isinstance(status, Mapping):
+        return status.get("state", "")
+    return ""
 
 
 def _spec_with_defaults(manifest: Mapping[str, object], old: QueueSpec | None) -> object:
@@ -223,7 +240,9 @@ def _tell_of_weight(reader: Reader, manifest: Mapping[str, object], spec: QueueS
     Who wrote it may have meant something else.
     """
     given = manifest.get("spec")
-    weight = given.get("weight") if isinstance(given, Mapping) else None
+    weight = None
+    if isinstance(given, Mapping):
+        weight = given.get("weight")
     if type(weight) is int and weight == 0 and spec.weight != 0:
         reader.note(
             "weight_defaulted",
@@ -272,7 +291,10 @@ def _read_seconds(
 
 
 def _read_truth(reader: Reader, value: object, field: QueueField, old: QueueSpec | None) -> bool:
-    default = field.default if old is None else getattr(old, field.name)
+    if old is None:
+        default = field.default
+    else:
+        default = getattr(old, field.name)
     return reader.truth(value, field.path, default)
 
 
@@ -336,13 +358,18 @@ def _read_state(
     imported: bool,
 ) -> tuple[QueueState, bool, bool]:
     """The wish, whether the request sets it, and whether the queue came stored as Unknown."""
-    unchanged = old.state if old else QueueState.OPEN
+    if old:
+        unchanged = old.state
+    else:
+        unchanged = QueueState.OPEN
     status = reader.mapping(manifest.get("status"), "status")
     stored = reader.text(status.get("state"), "status.state")
     if old is not None:
         _check_known(reader, stored)
     spec = manifest.get("spec")
-    asked = spec.get("state") if isinstance(spec, Mapping) else None
+    asked = None
+    if isinstance(spec, Mapping):
+        asked = spec.get("state")
     if asked is not None and asked != "":
         wish = reader.choice(
             asked, "spec.state", [wish.value for wish in WISHES], unchanged.value, "invalid_state"

@@ -183,7 +183,9 @@ class Reader:
     ) -> str:
         """Text for people to read, without spaces around it. Line breaks only `with_breaks`."""
         text = self.text(value, path, longest=longest).strip()
-        allowed = "\n" if with_breaks else ""
+        allowed = ""
+        if with_breaks:
+            allowed = "\n"
         for character in text.replace("\r\n", "\n"):
             if unicodedata.category(character) == "Cc" and character not in allowed:
                 code = f"U+{ord(character):04X}"

@@ -284,7 +284,8 @@ def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> It
         parts = [counted(live, "podgroup") + " of its own that are not Completed"]
     else:
         parts = []
-    parts += [counted(pods, "allocated pod")] if pods else []
+    if pods:
+        parts += [counted(pods, "allocated pod")]
     message = (
         f"{proposed.name} cannot be put below {parent}, which has {' and '.join(parts)}: only a "
         "queue without work can get children."

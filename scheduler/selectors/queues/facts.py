@@ -62,7 +62,9 @@ def allocated_pods() -> dict[str, int]:
 def cluster_total() -> Resources | None:
     """What all ready nodes have together; None while no node is known."""
     amounts = list(Node.objects.filter(ready=True).values_list("allocatable", flat=True))
-    return total(amounts) if amounts else None
+    if amounts:
+        return total(amounts)
+    return None
 
 
 def admission_scene() -> tuple[QueueTree, Facts]:

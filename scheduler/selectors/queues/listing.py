@@ -97,11 +97,9 @@ class QueueBoard:
 
     def visible_to(self, names: Collection[str] | None) -> QueueBoard:
         """Only these queues; all of them for None."""
-        return (
-            self
-            if names is None
-            else QueueBoard(tuple(row for row in self.rows if row.name in names), self.total)
-        )
+        if names is None:
+            return self
+        return QueueBoard(tuple(row for row in self.rows if row.name in names), self.total)
 
 
 def queue_rows() -> QueueBoard:
@@ -132,7 +130,10 @@ def queue_rows() -> QueueBoard:
 def cluster_total() -> Resources:
     """What the nodes have together as the last session saw them; nothing before the first one."""
     state = ClusterState.objects.only("total").first()
-    return state.total if state else NOTHING
+    if state is None:
+        return NOTHING
+    total: Resources = state.total
+    return total
 
 
 def _read_queues() -> list[dict[str, Any]]:
@@ -150,17 +151,24 @@ def _read_queues() -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=16_384)
 def _amounts(text: str | None) -> Resources:
-    return Resources(json.loads(text)) if text and text != "null" else NOTHING
+    if text and text != "null":
+        return Resources(json.loads(text))
+    return NOTHING
 
 
 @lru_cache(maxsize=4_096)
 def _warnings(text: str | None) -> tuple[Mapping[str, Any], ...]:
-    return tuple(json.loads(text)) if text and text != "null" else ()
+    if text and text != "null":
+        return tuple(json.loads(text))
+    return ()
 
 
 @lru_cache(maxsize=4_096)
 def _drain_total(text: str | None) -> int | None:
-    conditions = json.loads(text) if text and text != "null" else []
+    if text and text != "null":
+        conditions = json.loads(text)
+    else:
+        conditions = []
     return next(
         (condition.get("total") for condition in conditions if condition.get("type") == "Draining"),
         None,

@@ -114,7 +114,9 @@ def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> li
         .annotate(rank=rank)
         .order_by("rank", "-priority", "created_at", "id")[:limit]
     )
-    return rows if reason else list(_in_line(rows))
+    if reason:
+        return rows
+    return list(_in_line(rows))
 
 
 def _in_line(rows: Iterable[GangRow]) -> Iterator[GangRow]:

@@ -94,18 +94,19 @@ def _parted(rest: Sequence[Any]) -> tuple[Sequence[Any], str, str, Sequence[str]
 
     Of a life alone there are only the two in the middle.
     """
-    first = len(_REST) if len(rest) > len(_LIFE_TEXTS) else 0
+    first = 0
+    if len(rest) > len(_LIFE_TEXTS):
+        first = len(_REST)
     return rest[:first], rest[first], rest[first + 1], rest[first + 2 :]
 
 
 def _stored(life: Sequence[Any], rest: Sequence[Any], parent: str) -> StoredQueue:
     key, name, parent_key, wish, state, closed_by, suspended_by, held_by, is_unknown, since = life
     plain, conditions, warnings, texts = _parted(rest)
-    spec = (
-        _specified(name, parent, _STATES[wish], plain, texts)
-        if plain
-        else QueueSpec(name, parent=parent, state=_STATES[wish])
-    )
+    if plain:
+        spec = _specified(name, parent, _STATES[wish], plain, texts)
+    else:
+        spec = QueueSpec(name, parent=parent, state=_STATES[wish])
     standing = _standing(state, closed_by, suspended_by, held_by)
     return StoredQueue(
         key, parent_key, spec, standing, is_unknown, since, value_in(conditions), value_in(warnings)
@@ -139,7 +140,9 @@ def _standing(state: str, closed_by: str, suspended_by: str, held_by: str) -> De
 
 @lru_cache(maxsize=16_384)
 def amounts_in(text: str | None) -> Resources:
-    return Resources(json.loads(text)) if text and text not in ("{}", "null") else NOTHING
+    if text and text not in ("{}", "null"):
+        return Resources(json.loads(text))
+    return NOTHING
 
 
 @lru_cache(maxsize=4_096)

@@ -126,7 +126,9 @@ def changes_since(position: Position | None) -> tuple[Position | None, dict[str,
     has begun anew. To be called with the reading of those rows inside `one_state_of_the_database`.
     """
     state = log_state()
-    here = Position(state.log, state.here) if state.is_named else None
+    here = None
+    if state.is_named:
+        here = Position(state.log, state.here)
     if position is None or here is None or state.lost(position):
         return here, None
     words = _vendor_words()

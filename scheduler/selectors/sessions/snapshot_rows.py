@@ -47,7 +47,9 @@ def epoch(column: str) -> str:
 
 def loaded(value: Any) -> Any:
     """A JSON column as a raw cursor gives it: text, or already read."""
-    return json.loads(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return json.loads(value)
+    return value
 
 
 def one_of_ids(column: str) -> str:
@@ -59,7 +61,9 @@ def one_of_ids(column: str) -> str:
 
 def ids_parameter(ids: Iterable[int]) -> Any:
     numbers = [int(number) for number in ids]
-    return array_literal(numbers) if connection.vendor == "postgresql" else json.dumps(numbers)
+    if connection.vendor == "postgresql":
+        return array_literal(numbers)
+    return json.dumps(numbers)
 
 
 QUEUE_COLUMNS = ", ".join(
@@ -234,7 +238,9 @@ def is_stopping(row: Sequence[Any]) -> bool:
 
 
 def said_of(row: Sequence[Any]) -> int:
-    return SAID_BEFORE if row[-1] else 0
+    if row[-1]:
+        return SAID_BEFORE
+    return 0
 
 
 def pod_columns() -> str:

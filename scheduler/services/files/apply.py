@@ -51,7 +51,8 @@ def apply_documents(
             _apply_rounds(items, run)
             raise_if_any(items)
             done = [item.done for item in items if item.done is not None]
-            done += prune_unnamed(items, prune, run, shown) if prune else []
+            if prune:
+                done += prune_unnamed(items, prune, run, shown)
         run.finish(warns=bool(asked))
         transaction.set_rollback(dry_run)
     return done

@@ -17,7 +17,11 @@ def merge_patch(target: object, patch: object) -> object:
     """JSON merge patch: null removes, objects are merged, everything else replaces."""
     if not isinstance(patch, Mapping):
         return patch
-    merged: dict[str, Any] = dict(target) if isinstance(target, Mapping) else {}
+    merged: dict[str, Any]
+    if isinstance(target, Mapping):
+        merged = dict(target)
+    else:
+        merged = {}
     for key, value in patch.items():
         if value is None:
             merged.pop(key, None)

@@ -109,5 +109,7 @@ def _placed_pods(job: Job) -> QuerySet[Pod]:
 
 def _pods_to_remove(job: Job, phase: JobPhase) -> QuerySet[Pod]:
     """Those that wait; and those that ended, where the job is to have no pods."""
-    ended = _ENDED if phase in _LEAVES_NO_PODS else ()
-    return Pod.objects.filter(podgroup__job=job, phase__in=("Pending", *ended))
+    phases = ["Pending"]
+    if phase in _LEAVES_NO_PODS:
+        phases += _ENDED
+    return Pod.objects.filter(podgroup__job=job, phase__in=phases)

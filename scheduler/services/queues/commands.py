@@ -211,7 +211,10 @@ def carry_out_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutc
     if planned.changed:
         work.carry_out(planned, by.name)
         _record_deed(work, order, by, planned)
-    result = Command.DONE if planned.changed else Command.NO_OP
+    if planned.changed:
+        result = Command.DONE
+    else:
+        result = Command.NO_OP
     row = _command_row(work, order, by, result, planned.message, _effect(planned))
     work.keep_order(row)
     return _outcome(planned, row)

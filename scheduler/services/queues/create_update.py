@@ -188,15 +188,17 @@ def update_queue(
         work = TreeWork(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        merged = (
-            None
-            if opened is None or is_expected(queue.resource_version, expected_version)
-            else _merged(queue, opened, manifest)
-        )
+        if opened is None or is_expected(queue.resource_version, expected_version):
+            merged = None
+        else:
+            merged = _merged(queue, opened, manifest)
         if merged is None:
             check_queue_version(queue, expected_version)
         stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
-        wanted = merge_patch(queue_manifest(stored.spec), manifest) if merge else manifest
+        if merge:
+            wanted = merge_patch(queue_manifest(stored.spec), manifest)
+        else:
+            wanted = manifest
         changed = _change(
             work,
             stored,
@@ -207,7 +209,10 @@ def update_queue(
         work.settle()
         queue.refresh_from_db()
         transaction.set_rollback(dry_run)
-    kept = merged.kept if merged else ()
+    if merged:
+        kept = merged.kept
+    else:
+        kept = ()
     return Saved(
         queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept
     )
@@ -230,7 +235,9 @@ def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str
     reading = read_queue(manifest, before.spec if before else None)
     if reading.value is None or reading.violations:
         raise Rejected(reading.violations, reading.notices)
-    base = queue_manifest(before.spec) if before else stored
+    base = stored
+    if before:
+        base = queue_manifest(before.spec)
     return three_way.merge(base, queue_manifest(reading.value.spec), stored)
 
 
@@ -258,7 +265,9 @@ def _names_state(manifest: object) -> bool:
     """
     if state_of(manifest) == QueueState.UNKNOWN.value:
         return False
-    spec = manifest.get("spec") if isinstance(manifest, Mapping) else None
+    spec = None
+    if isinstance(manifest, Mapping):
+        spec = manifest.get("spec")
     return isinstance(spec, Mapping) and bool(spec.get("state"))
 
 
@@ -427,13 +436,18 @@ def _delete(
     shown: Iterable[str] | None = None,
 ) -> Deleted:
     tree = work.tree
-    doomed = deletion_order(name, tree) if cascade else [name]
+    if cascade:
+        doomed = deletion_order(name, tree)
+    else:
+        doomed = [name]
     refuse_unless_shown(name, doomed, shown)
     verdict = check_delete(name, tree, work.facts, cascade=cascade)
     _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
     deleted = _remove(work, doomed, by)
     for gone in doomed:
-        follows = name if gone != name else ""
+        follows = ""
+        if gone != name:
+            follows = name
         work.record(
             by,
             "DeleteQueue",

@@ -158,11 +158,9 @@ def _write_down(name: str, doomed: list[str], by: Actor, reason: str) -> None:
 
 
 def _message(doomed: list[str], *, is_gone: bool) -> str:
-    return (
-        f"Deleted {listed(doomed)}."
-        if is_gone
-        else f"{doomed[-1]} is closed, and {listed(doomed)} will be deleted when drained."
-    )
+    if is_gone:
+        return f"Deleted {listed(doomed)}."
+    return f"{doomed[-1]} is closed, and {listed(doomed)} will be deleted when drained."
 
 
 def keep_queue(

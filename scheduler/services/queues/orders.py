@@ -39,7 +39,9 @@ class Ordered:
     @property
     def message(self) -> str:
         outcome = self.queue or self.job
-        return outcome.message if outcome else ""
+        if outcome:
+            return outcome.message
+        return ""
 
 
 def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> Ordered:
@@ -77,7 +79,10 @@ def give_orders(
     """
     results: list[Ordered | Exception] = []
     for for_jobs, some in groupby(manifests, is_for_job):
-        give = _to_jobs if for_jobs else _to_queues
+        if for_jobs:
+            give = _to_jobs
+        else:
+            give = _to_queues
         results += give(list(some), by, dry_run)
     return results
 
@@ -114,7 +119,9 @@ def _queue_order_or_refusal(manifest: object) -> tuple[_Read, QueueOrder] | Reje
 def _ordered(read: _Read, outcome: CommandOutcome | Exception) -> Ordered | Exception:
     if isinstance(outcome, (Queue.DoesNotExist, access.OutOfSight)):
         return Rejected([_no_target("queue", read.order.name)])
-    return outcome if isinstance(outcome, Exception) else read.to_queue(outcome)
+    if isinstance(outcome, Exception):
+        return outcome
+    return read.to_queue(outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +202,9 @@ def _unknown_action(order: CommandManifest, known: list[str]) -> Violation:
 
 
 def _no_target(kind: str, name: str) -> Violation:
-    rule = "queue_not_found" if kind == "queue" else "job_not_found"
+    rule = "job_not_found"
+    if kind == "queue":
+        rule = "queue_not_found"
     return Violation(
         rule,
         name if kind == "queue" else "",

@@ -209,4 +209,6 @@ def _tell(changes: list[Change], now: datetime) -> None:
 
 def _reason(change: Change) -> str:
     """A queue that has drained ends the close that somebody asked for."""
-    return "CloseQueue" if change.after.state is QueueState.CLOSED else "SyncQueue"
+    if change.after.state is QueueState.CLOSED:
+        return "CloseQueue"
+    return "SyncQueue"

@@ -147,11 +147,9 @@ class TreeWork:
     def uid_of(self, name: str) -> str:
         if name in self._new:
             return str(self._new[name].uid)
-        return (
-            self._uids[name]
-            if self._expects_many
-            else str(Queue.objects.values_list("uid", flat=True).get(name=name))
-        )
+        if self._expects_many:
+            return self._uids[name]
+        return str(Queue.objects.values_list("uid", flat=True).get(name=name))
 
     @cached_property
     def _uids(self) -> dict[str, str]:
@@ -323,10 +321,15 @@ class TreeWork:
                 del waiting[row.name]
 
     def _update(self, now: datetime) -> None:
-        queues = self._image.queues if self._versions else {}
+        if self._versions:
+            queues = self._image.queues
+        else:
+            queues = {}
         for name in self._versions:
             spec = self.tree[name]
-            parent = queues[spec.parent].pk if spec.parent else None
+            parent = None
+            if spec.parent:
+                parent = queues[spec.parent].pk
             queues[name] = replace(
                 queues[name], spec=spec, parent_pk=parent, is_unknown=name in self.unknown
             )

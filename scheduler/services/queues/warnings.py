@@ -114,7 +114,10 @@ def _invalid(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, An
         ),
         None,
     )
-    since = before["since"] if before else timezone.now().isoformat()
+    if before:
+        since = before["since"]
+    else:
+        since = timezone.now().isoformat()
     return [
         {
             "type": "HierarchyInvalid",

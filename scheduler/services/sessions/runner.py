@@ -161,7 +161,10 @@ class SessionRunner:
 
         # 3. Think: the engine, unless it would only repeat the last outcome
         reusable = self._reusable(claimed, refreshed)
-        outcome = reusable.outcome if reusable else self._think(claimed, watch)
+        if reusable:
+            outcome = reusable.outcome
+        else:
+            outcome = self._think(claimed, watch)
         watch.lap("think")
         keeper.check()
 
