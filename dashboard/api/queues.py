@@ -86,8 +86,8 @@ _COMMAND = Operation(
 _READ = Operation(schema.Queue)
 _DELETE = Operation(
     schema.DeletedQueues,
-    otherwise=schema.Farewell,
-    later=schema.Farewell,
+    otherwise=schema.CloseFirst,
+    later=schema.CloseFirst,
     summary="Delete it now, or close it and delete it when it has drained",
     parameters=(
         query_parameter(

@@ -97,19 +97,14 @@ class QueueForm:
 
     def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
         """One line of the table per resource, with its three inputs."""
+        resources = list(in_page_order({*known, *self.amounts}))
         if PODS in self.amounts:
-            counted_elsewhere = [PODS]
-        else:
-            counted_elsewhere = []
-        resources = [*in_page_order({*known, *self.amounts}), *counted_elsewhere]
-        return [
-            {
-                "resource": name,
-                "title": short_name(name),
-                "cells": [self._cell(name, quota) for quota in QUOTAS],
-            }
-            for name in resources
-        ]
+            resources.append(PODS)
+        rows = []
+        for name in resources:
+            cells = [self._cell(name, quota) for quota in QUOTAS]
+            rows.append({"resource": name, "title": short_name(name), "cells": cells})
+        return rows
 
     def last_line(self) -> list[dict[str, str]]:
         """The inputs for a resource that is yet to be named, with what was typed there without a
@@ -174,12 +169,7 @@ class QueueForm:
         for text in TEXT_FIELDS:
             spec[text.key] = self.texts.get(text.name, "")
         for quota in QUOTAS:
-            amounts = {
-                name: texts[quota]
-                for name, texts in self.amounts.items()
-                if texts.get(quota, "") != ""
-            }
-            spec[quota] = {"resource": amounts} if quota == "guarantee" else amounts
+            spec[quota] = self._quota_manifest(quota)
         if base is None:
             head = {
                 "apiVersion": SCHEDULING_VERSIONS[0],
@@ -190,6 +180,16 @@ class QueueForm:
         shown = {*spec, *(seconds.key for seconds in SECONDS_FIELDS)}
         kept = {key: value for key, value in base["spec"].items() if key not in shown}
         return {**base, "spec": kept | spec}
+
+    def _quota_manifest(self, quota: str) -> dict[str, Any]:
+        """Volcano has the amounts of a guarantee one level deeper."""
+        amounts = {}
+        for name, texts in self.amounts.items():
+            if texts.get(quota, "") != "":
+                amounts[name] = texts[quota]
+        if quota == "guarantee":
+            return {"resource": amounts}
+        return amounts
 
     def mended(self, remedy: str) -> QueueForm:
         """With one value as a remedy says, "spec.deserved.cpu=24".
@@ -206,13 +206,15 @@ class QueueForm:
 
 
 def quota_words(field: str) -> str:
-    """ "spec.guarantee.resource.cpu" -> "guarantee CPU": an input of the form by its place in the
-    manifest.
+    """An input of the form by its place in the manifest; "" where it is no quota.
+
+    "spec.guarantee.resource.cpu" is "guarantee CPU".
     """
-    quota, path = next(
-        (quota, path) for quota, path in QUOTAS.items() if field.startswith(f"{path}.")
-    )
-    return f"{_TITLES[quota].lower()} {short_name(field.removeprefix(f'{path}.'))}"
+    for quota, path in QUOTAS.items():
+        resource = field.removeprefix(f"{path}.")
+        if resource != field:
+            return f"{_TITLES[quota].lower()} {short_name(resource)}"
+    return ""
 
 
 def in_form_words(verdict: Verdict) -> Verdict:
@@ -237,10 +239,7 @@ def field_words(field: str) -> str:
 def _label(field: str) -> str:
     if field in _LABELS:
         return _LABELS[field]
-    is_quota = any(field.startswith(f"{path}.") for path in QUOTAS.values())
-    words = ""
-    if is_quota:
-        words = quota_words(field)
+    words = quota_words(field)
     return words[:1].upper() + words[1:]
 
 
@@ -249,6 +248,13 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
 
     A stored queue keeps its name.
     """
+    texts = {}
+    for text in TEXT_FIELDS:
+        texts[text.name] = data.get(text.name, stored.texts.get(text.name, ""))
+    seconds = {}
+    for number in SECONDS_FIELDS:
+        typed = data.get(number.name, stored.seconds.get(number.name, ""))
+        seconds[number.name] = as_typed(typed)
     return QueueForm(
         name=stored.name or data.get("name", "").strip(),
         parent=data.get("parent", stored.parent),
@@ -257,13 +263,8 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
         reclaimable=data.get("reclaimable") == "on",
         dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
         state=data.get("state", stored.state),
-        seconds={
-            field.name: as_typed(data.get(field.name, stored.seconds.get(field.name, "")))
-            for field in SECONDS_FIELDS
-        },
-        texts={
-            text.name: data.get(text.name, stored.texts.get(text.name, "")) for text in TEXT_FIELDS
-        },
+        seconds=seconds,
+        texts=texts,
         **_posted_amounts(data),
     )
 
@@ -310,9 +311,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
     amounts: dict[str, dict[str, str]] = {}
     for quota in QUOTAS:
         given = spec.get(quota) or {}
-        for resource, text in (
-            given.get("resource", {}) if quota == "guarantee" else given
-        ).items():
+        if quota == "guarantee":
+            given = given.get("resource", {})
+        for resource, text in given.items():
             amounts.setdefault(resource, {})[quota] = str(text)
     return QueueForm(
         name=manifest["metadata"]["name"],
@@ -339,10 +340,13 @@ def form_of_reading(
         return None, reading.violations
     whole = queue_manifest(reading.value.spec)
     form = form_from_manifest(whole)
-    elsewhere = differences(whole, form.manifest(queue_manifest(old) if old else None))
+    base = None
+    if old:
+        base = queue_manifest(old)
+    elsewhere = differences(whole, form.manifest(base))
     if elsewhere:
-        return (None, tuple(_no_place(line["field"]) for line in elsewhere))
-    return (form, ())
+        return None, tuple(_no_place(line["field"]) for line in elsewhere)
+    return form, ()
 
 
 def _no_place(field: str) -> Violation:
@@ -360,12 +364,9 @@ def manifest_from_yaml(text: str) -> tuple[object, str]:
         documents = [document for document in read_documents(text) if document is not None]
     except DocumentError as problem:
         place, is_no_yaml, why = str(problem).partition(": this is not YAML: ")
-        return (
-            None,
-            f"This is not YAML in {place}: {why}."
-            if is_no_yaml
-            else f"This cannot be read: {problem}.",
-        )
+        if is_no_yaml:
+            return None, f"This is not YAML in {place}: {why}."
+        return None, f"This cannot be read: {problem}."
     if len(documents) != 1:
         return None, f"There are {len(documents)} documents here; this page takes one queue."
     return documents[0], ""
@@ -382,31 +383,34 @@ def judge(
     if name:
         old = tree[name]
     reading = read_queue(manifest, old)
-    return _not_permitted(reading.value.spec if reading.value else None, old, by) or verdict_on(
-        reading, tree, facts, old
-    )
+    wanted = None
+    if reading.value:
+        wanted = reading.value.spec
+    refusal = _not_permitted(wanted, old, by)
+    return refusal or verdict_on(reading, tree, facts, old)
 
 
 def _not_permitted(wanted: QueueSpec | None, old: QueueSpec | None, by: Actor) -> Verdict | None:
     try:
         if old is None:
-            require_to_create_queue(by, wanted.parent if wanted else ROOT)
+            _require_to_create(by, wanted)
         elif wanted is not None:
             require_queue_change(access_for(by), old, wanted)
     except Forbidden as missing:
-        return Verdict(
-            (
-                Violation(
-                    "permission_missing",
-                    missing.queue,
-                    "spec.parent" if old is None else "",
-                    str(missing),
-                ),
-            )
-        )
+        field = ""
+        if old is None:
+            field = "spec.parent"
+        return Verdict((Violation("permission_missing", missing.queue, field, str(missing)),))
     except Rejected as refusal:
         return Verdict(tuple(refusal.violations))
     return None
+
+
+def _require_to_create(by: Actor, wanted: QueueSpec | None) -> None:
+    if wanted is None:
+        require_to_create_queue(by, ROOT)
+    else:
+        require_to_create_queue(by, wanted.parent)
 
 
 def family(
@@ -421,35 +425,29 @@ def family(
     if form.parent not in tree:
         return []
     parent = tree[form.parent]
-    is_root = form.parent == ROOT and total is not None
+    siblings = [child for child in tree.children(form.parent) if child.name != form.name]
     lines = []
     for resource in in_page_order(form.amounts):
         for quota in ("deserved", "guarantee"):
             mine = _amount(resource, form.amounts[resource].get(quota, ""))
             if mine is None:
                 continue
-            others = {
-                child.name: getattr(child, quota).amount(resource)
-                for child in tree.children(form.parent)
-                if child.name != form.name
-            }
-            if is_root:
+            whose = parent.name
+            has = getattr(parent, quota)
+            if form.parent == ROOT and total is not None:
                 whose = "the cluster"
-            else:
-                whose = parent.name
-            if is_root and total is not None:
                 has = total
-            else:
-                has = getattr(parent, quota)
+            others = {child.name: getattr(child, quota).amount(resource) for child in siblings}
             lines.append(_line(resource, quota, whose, has, others, mine))
     return lines
 
 
 def _amount(resource: str, text: str) -> int | None:
-    try:
-        if text:
-            return Resources.parse({resource: text})[resource]
+    """None where nothing is typed, or no amount."""
+    if not text:
         return None
+    try:
+        return Resources.parse({resource: text})[resource]
     except ValueError:
         return None
 
@@ -459,19 +457,23 @@ def _line(
 ) -> dict[str, Any]:
     together = sum(others.values()) + mine
     limit = has.get(resource)
+    limit_words = ""
+    over = ""
+    if limit is not None:
+        limit_words = format_quantity(resource, limit)
+        if together > limit:
+            over = format_quantity(resource, together - limit)
+    parts = []
+    for name, amount in others.items():
+        if amount:
+            parts.append(f"{name} {format_quantity(resource, amount)}")
     return {
         "title": f"{_TITLES[quota]} {short_name(resource)}",
         "together": format_quantity(resource, together),
         "parent": parent,
-        "has": "" if limit is None else format_quantity(resource, limit),
-        "over": format_quantity(resource, together - limit)
-        if limit is not None and together > limit
-        else "",
-        "others": ", ".join(
-            f"{name} {format_quantity(resource, amount)}"
-            for name, amount in others.items()
-            if amount
-        ),
+        "has": limit_words,
+        "over": over,
+        "others": ", ".join(parts),
         "mine": format_quantity(resource, mine),
         "bar": _family_bar(sum(others.values()), mine, limit),
     }
@@ -482,10 +484,13 @@ def _family_bar(others: int, mine: int, limit: int | None) -> SafeString:
     whole = max(others + mine, limit or 0)
     is_over = limit is not None and others + mine > limit
     siblings = scaled(others, whole)
+    own_style = "use"
+    if is_over:
+        own_style = "over"
     tick_at = min(BAR_WIDTH - _TICK, scaled(limit or 0, whole))
     spans = [
         Span("ask-solid", 0, siblings),
-        Span("over" if is_over else "use", siblings, scaled(mine, whole)),
+        Span(own_style, siblings, scaled(mine, whole)),
         Span("deserved", tick_at, _TICK),
     ]
     return bar_html(rectangles(spans))
@@ -493,24 +498,25 @@ def _family_bar(others: int, mine: int, limit: int | None) -> SafeString:
 
 def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, str]]:
     """What the reader typed against what is stored now, field by field."""
-    flat_mine, flat_theirs = _flat(mine), _flat(theirs)
-    names = [*flat_mine, *(name for name in flat_theirs if name not in flat_mine)]
-    return [
-        {
-            "field": name,
-            "mine": flat_mine.get(name, "unset"),
-            "theirs": flat_theirs.get(name, "unset"),
-        }
-        for name in names
-        if flat_mine.get(name, "unset") != flat_theirs.get(name, "unset")
-    ]
+    flat_mine = _flat(mine)
+    flat_theirs = _flat(theirs)
+    lines = []
+    for path in {**flat_mine, **flat_theirs}:
+        own = flat_mine.get(path, "unset")
+        stored = flat_theirs.get(path, "unset")
+        if own != stored:
+            lines.append({"field": path, "mine": own, "theirs": stored})
+    return lines
 
 
 def _flat(value: Any, path: str = "") -> dict[str, str]:
-    if isinstance(value, Mapping):
-        return {
-            key: text
-            for name, inner in value.items()
-            for key, text in _flat(inner, f"{path}.{name}" if path else str(name)).items()
-        }
-    return {path: str(value)}
+    """The leaves of a manifest by their path: {"spec.deserved.cpu": "4"}."""
+    if not isinstance(value, Mapping):
+        return {path: str(value)}
+    flat = {}
+    for name, inner in value.items():
+        inner_path = str(name)
+        if path:
+            inner_path = f"{path}.{name}"
+        flat.update(_flat(inner, inner_path))
+    return flat

@@ -26,7 +26,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "queue-edit": _QUEUE,
     "queue-delete": _QUEUE,
     "queue-actions": _QUEUE,
-    "queue-farewell": _QUEUE,
+    "queue-close-first": _QUEUE,
     "queue-command": "commands/?queue={name}",
     "jobs": "jobs/",
     "job-new": "jobs/",

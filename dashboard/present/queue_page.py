@@ -23,14 +23,10 @@ _ALL_SHOWN = 4
 
 def chosen_resource(wanted: str, resources: list[str]) -> str:
     """By its name or by what people call it, ?resource=gpu; "" for all."""
-    return next(
-        (
-            name
-            for name in resources
-            if wanted and wanted.lower() in (name.lower(), short_name(name).lower())
-        ),
-        "",
-    )
+    for name in resources:
+        if wanted.lower() in (name.lower(), short_name(name).lower()):
+            return name
+    return ""
 
 
 def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
@@ -38,7 +34,9 @@ def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
     chosen = chosen_resource(wanted, resources)
     if chosen:
         return (chosen,)
-    return tuple(resources[:_MOST_COLUMNS] if wanted == "all" else resources[:_ALL_SHOWN])
+    if wanted == "all":
+        return tuple(resources[:_MOST_COLUMNS])
+    return tuple(resources[:_ALL_SHOWN])
 
 
 def resource_lines(
@@ -47,21 +45,18 @@ def resource_lines(
     """A line for each resource with its bar, figures and loans; `idle` ones have none here."""
     resources = page_resources(board)
     loans = ledger(board, resources)
-    lines = [
-        {
-            "name": name,
-            "title": short_name(name),
-            "loans": _loan_words(name, row, loans.get((row["parent"], name), ()), visible),
-        }
-        | row["resources"][name]
-        for name in resources
-    ]
-    shown_lines = [line for line in lines if chosen in ("", line["name"])]
-    idle = [
-        line
-        for line in shown_lines
-        if not chosen and len(resources) > _ALL_SHOWN and _is_idle(line)
-    ]
+    lines = []
+    for name in resources:
+        of_siblings = loans.get((row["parent"], name), ())
+        words = _loan_words(name, row, of_siblings, visible)
+        line = {"name": name, "title": short_name(name), "loans": words}
+        lines.append(line | row["resources"][name])
+    shown_lines = lines
+    idle = []
+    if chosen:
+        shown_lines = [line for line in lines if line["name"] == chosen]
+    elif len(resources) > _ALL_SHOWN:
+        idle = [line for line in lines if _is_idle(line)]
     return {
         "resources": lines,
         "resource": chosen,
@@ -71,10 +66,10 @@ def resource_lines(
 
 
 def _is_idle(line: Mapping[str, Any]) -> bool:
+    if not line["limitFrom"]:
+        return False
     figures = (line["allocated"], line["deserved"], line["guarantee"], line["pending"])
-    return bool(line["limitFrom"]) and all(
-        figure in ("0", "unset", "unknown") for figure in figures
-    )
+    return set(figures) <= {"0", "unset", "unknown"}
 
 
 def _loan_words(
@@ -84,19 +79,18 @@ def _loan_words(
 
     What belongs to no sibling is the parent's.
     """
+    lent = []
+    borrowed = []
+    for loan in loans:
+        if loan.lender == row["name"]:
+            lent.append((loan.borrower, loan.amount))
+        if loan.borrower == row["name"]:
+            borrowed.append((loan.lender or row["parent"], loan.amount))
     seen = Visibility(visible)
-    lent = seen.visible_shares(
-        (loan.borrower, loan.amount) for loan in loans if loan.lender == row["name"]
-    )
-    borrowed = seen.visible_shares(
-        (loan.lender or row["parent"], loan.amount)
-        for loan in loans
-        if loan.borrower == row["name"]
-    )
     if lent:
-        return f"lending {_with_parts(resource, 'to', lent)}"
+        return f"lending {_with_parts(resource, 'to', seen.visible_shares(lent))}"
     if borrowed:
-        return f"borrowing {_with_parts(resource, 'from', borrowed)}"
+        return f"borrowing {_with_parts(resource, 'from', seen.visible_shares(borrowed))}"
     return ""
 
 
@@ -104,28 +98,26 @@ def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
     whole = shown(resource, sum(amount for _, amount in parts))
     if len(parts) == 1:
         return f"{whole} {word} {parts[0][0]}"
-    return f"{whole} {word} " + ", ".join(
-        f"{name} ({shown(resource, amount)})" for name, amount in parts
-    )
+    listed = [f"{name} ({shown(resource, amount)})" for name, amount in parts]
+    return f"{whole} {word} {', '.join(listed)}"
 
 
 def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
     """For an empty queue: what it deserves is at work elsewhere, or waits for it."""
     row = next(row for row in board.rows if row.name == queue)
-    deserved = [
-        with_unit(name, amount)
-        for name, amount in _deserved(row).items()
-        if amount and name != "pods"
-    ]
+    deserved = []
+    for name, amount in _deserved(row).items():
+        if amount and name != "pods":
+            deserved.append(with_unit(name, amount))
     if not deserved:
         return ""
-    loans = [
-        loan
-        for (parent, _), found in ledger(board, page_resources(board)).items()
-        if parent == row.parent
-        for loan in found
-    ]
-    lent = [(loan.borrower, loan.amount) for loan in loans if loan.lender == queue]
+    lent = []
+    for (parent, _), loans in ledger(board, page_resources(board)).items():
+        if parent != row.parent:
+            continue
+        for loan in loans:
+            if loan.lender == queue:
+                lent.append((loan.borrower, loan.amount))
     borrowers = sorted({name for name, _ in Visibility(visible).visible_shares(lent)})
     where = ", ready for it"
     if borrowers:
@@ -143,27 +135,33 @@ def division(board: QueueBoard, name: str, resource: str) -> Context:
     """How the parent's deserved is divided among its children, and what nobody has."""
     parent = next(row for row in board.rows if row.name == name)
     whole = _deserved(parent).get(resource, 0)
-    parts = [
-        (row.name, _deserved(row).get(resource, 0)) for row in board.rows if row.parent == name
-    ]
-    given = sum(amount for _, amount in parts)
-    shares = [
-        {"name": child, "amount": with_unit(resource, amount), "shade": place % _SHADES}
-        for place, (child, amount) in enumerate(part for part in parts if part[1])
-    ]
-    rest = max(0, whole - given)
+    parts: dict[str, int] = {}
+    for row in board.rows:
+        amount = _deserved(row).get(resource, 0)
+        if row.parent == name and amount:
+            parts[row.name] = amount
+    given = sum(parts.values())
+    shares = []
+    for place, (child, amount) in enumerate(parts.items()):
+        share = {"name": child, "amount": with_unit(resource, amount), "shade": place % _SHADES}
+        shares.append(share)
     words = [f"{share['name']} {share['amount']}" for share in shares]
-    if rest:
-        words.append(f"{with_unit(resource, rest)} not assigned")
+    rest = ""
+    over = ""
+    if given < whole:
+        rest = with_unit(resource, whole - given)
+        words.append(f"{rest} not assigned")
+    if given > whole:
+        over = with_unit(resource, given - whole)
     title = short_name(resource)
     return {
         "title": title,
         "whole": with_unit(resource, whole),
         "spans": shares,
-        "rest": with_unit(resource, rest) if rest else "",
-        "over": with_unit(resource, given - whole) if given > whole else "",
+        "rest": rest,
+        "over": over,
         "bar": bar_html(
-            _divided([amount for _, amount in parts if amount], shares, max(whole, given)),
+            _divided(list(parts.values()), shares, max(whole, given)),
             label=f"{title}: {', '.join(words)}.",
             style="stacked",
         ),

@@ -144,8 +144,10 @@ def quota_bar(quota: Mapping[str, Any], *, absolute: bool = False) -> SafeString
     An `absolute` one is as long as its limit, compared with all others; else it fills the width.
     """
     styles = []
+    length = BAR_WIDTH
     if absolute:
         styles.append("absolute")
+        length = quota["scale"]
     if quota["limitFrom"]:
         styles.append("inherited")
     return bar_html(
@@ -153,7 +155,7 @@ def quota_bar(quota: Mapping[str, Any], *, absolute: bool = False) -> SafeString
         label=quota["label"],
         style=" ".join(styles),
         figures=quota["figures"],
-        length=quota["scale"] if absolute else BAR_WIDTH,
+        length=length,
         has_track=absolute,
     )
 
@@ -243,13 +245,22 @@ _NOT_EVALUATED = "not evaluated yet by a session"
 def _figures(quota: Quota) -> tuple[str, ...]:
     """A text for each of `FIGURES`; "" where there is nothing to say."""
     resource = quota.resource
+    allocated = ""
+    if quota.allocated is not None:
+        allocated = bar_text(quota)
+    promised = ""
+    if quota.promised:
+        promised = shown(resource, quota.promised)
+    pending = ""
+    if quota.pending is not None:
+        pending = shown(resource, quota.pending)
     return (
-        "" if quota.allocated is None else bar_text(quota),
-        shown(resource, quota.promised) if quota.promised else "",
+        allocated,
+        promised,
         _or_unset(resource, quota.deserved),
         _or_unset(resource, quota.guarantee),
         _limit_words(quota),
-        "" if quota.pending is None else shown(resource, quota.pending),
+        pending,
     )
 
 
@@ -278,24 +289,27 @@ def bar_spans(quota: Quota) -> list[Span]:
     whole = quota.reach
     allocated = scaled(quota.allocated or 0, whole)
     deserved = scaled(quota.deserved or 0, whole)
-    if quota.deserved is None:
-        solid = allocated
-    else:
+    solid = allocated
+    if quota.deserved is not None:
         solid = min(allocated, deserved)
     taken = scaled(quota.taken, whole)
     promised = min(taken, scaled(quota.promised, whole))
     asked = scaled(quota.taken + (quota.pending or 0), whole)
     lent = scaled(quota.taken + quota.lent, whole)
-    return [
+    spans = [
         Span("ask", taken, asked - taken),
         Span("use", 0, solid),
         Span("borrow", solid, allocated - solid),
         Span("promise", taken - promised, promised),
         Span("lend", taken, lent - taken),
-        Span("over", BAR_WIDTH - 2 * _THICK, 2 * _THICK if quota.over_limit else 0),
-        _tick("guarantee", scaled(quota.guarantee or 0, whole), _THIN if quota.guarantee else 0),
-        _tick("deserved", deserved, _THICK if quota.deserved else 0),
     ]
+    if quota.over_limit:
+        spans.append(Span("over", BAR_WIDTH - 2 * _THICK, 2 * _THICK))
+    if quota.guarantee:
+        spans.append(_tick("guarantee", scaled(quota.guarantee, whole), _THIN))
+    if quota.deserved:
+        spans.append(_tick("deserved", deserved, _THICK))
+    return spans
 
 
 def _tick(kind: str, at: int, width: int) -> Span:

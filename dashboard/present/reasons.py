@@ -114,12 +114,18 @@ def usual_words(standing: PlaceInLine) -> str:
     if standing.usual is None:
         return f"no estimate: fewer than {FEWEST_STARTS} jobs of this size have started here"
     low, median, high = (in_words(seconds) for seconds in standing.usual)
-    amount, _, unit = low.partition(" ")
-    if low == high:
-        span = high
-    else:
-        span = f"{amount if high.endswith(f' {unit}') else low} to {high}"
+    span = _span_words(low, high)
     return f"usual wait {span} (median {median} of the last {standing.starts} starts)"
+
+
+def _span_words(low: str, high: str) -> str:
+    """The unit is written once where both have it: "8 to 25 min"."""
+    if low == high:
+        return high
+    amount, _, unit = low.partition(" ")
+    if high.endswith(f" {unit}"):
+        return f"{amount} to {high}"
+    return f"{low} to {high}"
 
 
 # The checks

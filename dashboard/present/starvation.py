@@ -29,15 +29,11 @@ class Gap:
 
 def starved(board: QueueBoard) -> list[dict[str, Any]]:
     """Leaf queues that lack something, the widest gap first (as a share of what they deserve)."""
-    found = [
-        lacking
-        for row in board.rows
-        if row.is_leaf and (lacking := sorted(gaps(row), reverse=True))
-    ]
-    return [
-        _line(lacking)
-        for lacking in sorted(found, key=lambda lacking: (-lacking[0].share, lacking[0].queue))
-    ]
+    found = []
+    for row in filter(is_starved, board.rows):
+        found.append(sorted(gaps(row), reverse=True))
+    found.sort(key=lambda lacking: (-lacking[0].share, lacking[0].queue))
+    return [_line(lacking) for lacking in found]
 
 
 def is_starved(row: QueueRow) -> bool:
@@ -85,12 +81,15 @@ def _have_words(gap: Gap) -> str:
 def _line(lacking: list[Gap]) -> dict[str, Any]:
     """The widest gap of a queue as a bar, the others in a word."""
     gap, *others = lacking
-    also = ", ".join(_named(other.resource, other.amount) for other in others)
+    words = _have_words(gap)
+    if others:
+        also = [_named(other.resource, other.amount) for other in others]
+        words += f"; also {', '.join(also)}"
     return {
         "name": gap.queue,
         "state": gap.state,
         "gap": _named(gap.resource, gap.amount),
-        "text": _have_words(gap) + (f"; also {also}" if also else ""),
+        "text": words,
         "bar": _gap_bar(gap),
     }
 

@@ -18,6 +18,7 @@ from dashboard.forms.typed import moment_of, whole_number
 from dashboard.http.access import access, page
 from dashboard.http.exports import all_rows, as_csv, as_json_list, streamed
 from dashboard.present.differences import differences, line_differences
+from dashboard.views.common import status_for
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.audit_actions import ACTIONS, KINDS, AuditArea, known_actions
 from scheduler.domain.queues import ROOT
@@ -38,7 +39,7 @@ from scheduler.services.accounts.actors import Door
 
 Context = dict[str, Any]
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "from", "until", "q")
-_TYPES = ("normal", "warning")
+_EVENT_WORDS = {"kind": (EVERYTHING, *EVENT_KINDS), "type": ("normal", "warning")}
 _AUDIT_FILTERS = (
     "deeds",
     "actor",
@@ -67,62 +68,69 @@ _AUDIT_WORDS = {
 }
 
 
-def _given(request: HttpRequest, names: Iterable[str]) -> dict[str, str]:
-    return {
-        name: request.GET.get(name, "").strip()[:253]
-        for name in names
-        if request.GET.get(name, "").strip()
-    }
+def _given_filters(request: HttpRequest, names: Iterable[str]) -> dict[str, str]:
+    given = {}
+    for name in names:
+        text = request.GET.get(name, "").strip()
+        if text:
+            given[name] = text[:253]
+    return given
+
+
+def _query_of_older(filters: Mapping[str, str], older: object) -> str:
+    """The address of the next page; "" where this is the last one."""
+    if not older:
+        return ""
+    return urlencode({**filters, "before": older})
 
 
 @require_safe
 @page
 def activity(request: HttpRequest) -> HttpResponse:
-    filters = _given(request, _EVENT_FILTERS)
+    filters = _given_filters(request, _EVENT_FILTERS)
     span, problems = _span(request, filters)
-    problems += problems_with(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES})
-    found = events_for(
-        access(request).visible,
-        _stored(filters, {"kind": (EVERYTHING, *EVENT_KINDS), "type": _TYPES}),
-        span,
-    )
-    feed = event_page(found.none() if problems else found, request.GET.get("before", ""))
+    problems += problems_with(filters, _EVENT_WORDS)
+    found = events_for(access(request).visible, _stored(filters, _EVENT_WORDS), span)
+    if problems:
+        found = found.none()
+    feed = event_page(found, request.GET.get("before", ""))
     context = {
         "events": [{"row": event} for event in feed.rows],
         "filters": filters,
         "problems": problems,
         "kinds": EVENT_KINDS,
         "only_changes": only_changes(filters),
-        "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
+        "older": _query_of_older(filters, feed.older),
         "is_first": not request.GET.get("before"),
         "may_audit": _audited(request) != frozenset(),
     }
-    return render(request, "records/activity.html", context, status=400 if problems else 200)
+    return render(request, "records/activity.html", context, status=status_for(problems))
 
 
 def _stored(filters: dict[str, str], known: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """The filters with those of a fixed set as they are stored; others are left as they are."""
-    words = {
-        name: stored_word(filters[name], choices) or filters[name]
-        for name, choices in known.items()
-        if name in filters
-    }
-    return {**filters, **words}
+    stored = dict(filters)
+    for name, choices in known.items():
+        if name in filters:
+            stored[name] = stored_word(filters[name], choices) or filters[name]
+    return stored
 
 
 def _span(request: HttpRequest, filters: dict[str, str]) -> tuple[Span, list[str]]:
     """From the start of one day to the end of another, in the reader's zone; and problems."""
     zone = ZoneInfo(preference_of(request.user).time_zone or "UTC")
-    moments = {
-        name: moment_of(filters[name], zone, end_of_day=name == "until")
-        for name in ("from", "until")
-        if name in filters
-    }
-    wrong = [name for name, moment in moments.items() if moment is None]
-    span = Span(moments.get("from"), moments.get("until"))
-    return span, [
-        f"“{filters.pop(name)[:40]}” is not a date: write it as 2026-01-31." for name in wrong
-    ]
+    moments = {}
+    problems = []
+    for name in ("from", "until"):
+        if name not in filters:
+            continue
+        moment = moment_of(filters[name], zone, end_of_day=name == "until")
+        if moment is None:
+            text = filters.pop(name)[:40]
+            problems.append(f"“{text}” is not a date: write it as 2026-01-31.")
+        else:
+            moments[name] = moment
+    return Span(moments.get("from"), moments.get("until")), problems
 
 
 # The audit log
@@ -151,22 +159,24 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     A search by name looks in all of them.
     """
     queues = _require_audited(request)
-    filters = _given(request, _AUDIT_FILTERS)
+    filters = _given_filters(request, _AUDIT_FILTERS)
     if "since" in filters:  # as older addresses have it
         filters.setdefault("from", filters.pop("since"))
     span, problems = _span(request, filters)
     problems += problems_with(filters, _AUDIT_WORDS)
-    deeds = filters.get("deeds") or (
-        "all" if filters.keys() & {"action", "kind", "name", "request"} else AuditArea.ADMIN.value
-    )
-    asked = _stored(filters, _AUDIT_WORDS) | {"deeds": "" if deeds == "all" else deeds}
+    deeds = filters.get("deeds") or _usual_deeds(filters)
+    asked = _stored(filters, _AUDIT_WORDS) | {"deeds": deeds}
+    if deeds == "all":
+        asked["deeds"] = ""
     found = audit_for(queues, asked, span)
     if request.GET.get("format") in ("csv", "json") and not problems:
         return _export(request, found, request.GET["format"])
+    if problems:
+        found = found.none()
+    else:
+        found = deeds_alone(found, queues, asked)
     before = request.GET.get("before", "")
-    feed = page_by_number(
-        found.none() if problems else deeds_alone(found, queues, asked), whole_number(before)
-    )
+    feed = page_by_number(found, whole_number(before))
     others = {name: value for name, value in filters.items() if name != "deeds"}
     context = {
         "entries": [_entry(entry) for entry in feed.rows],
@@ -179,11 +189,18 @@ def audit(request: HttpRequest) -> HttpResponseBase:
         ],
         "actions": ACTIONS,
         "query": urlencode({**others, "deeds": deeds}),
-        "older": urlencode({**filters, "before": feed.older}) if feed.older else "",
+        "older": _query_of_older(filters, feed.older),
         "is_first": not before,
         "limited": queues is not None,
     }
-    return render(request, "records/audit_log.html", context, status=400 if problems else 200)
+    return render(request, "records/audit_log.html", context, status=status_for(problems))
+
+
+def _usual_deeds(filters: Mapping[str, str]) -> str:
+    """A search for one thing looks everywhere."""
+    if filters.keys() & {"action", "kind", "name", "request"}:
+        return "all"
+    return AuditArea.ADMIN.value
 
 
 def _entry(entry: AuditEntry) -> Context:
@@ -202,19 +219,17 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
             {"missing": f"There is no entry {number} in the record that you may read."},
             status=404,
         )
-    texts = [_text(entry.before), _text(entry.after)]
-    is_text = all(text is not None for text in texts) and any(
-        "\n" in (text or "") for text in texts
-    )
-    context = {
-        "entry": entry,
-        "changes": [] if is_text else differences(entry.before, entry.after),
-        "lines": line_differences(texts[0] or "", texts[1] or "") if is_text else [],
-    }
+    before = _policy_text(entry.before)
+    after = _policy_text(entry.after)
+    context: Context = {"entry": entry, "changes": [], "lines": []}
+    if before is not None and after is not None and "\n" in before + after:
+        context["lines"] = line_differences(before, after)
+    else:
+        context["changes"] = differences(entry.before, entry.after)
     return render(request, "records/audit_entry.html", context)
 
 
-def _text(value: Any) -> str | None:
+def _policy_text(value: Any) -> str | None:
     """A policy is kept as its text: shown line by line."""
     if not isinstance(value, dict):
         return None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from scheduler.services.accounts.actors import Actor, Door
@@ -22,6 +26,37 @@ def actor(request: HttpRequest) -> Actor:
 def wants_fragment(request: HttpRequest) -> bool:
     """The script asks for what goes into a dialog or a drawer; others get the whole page."""
     return request.headers.get("X-Part") == "true"
+
+
+def render_page_or_part(
+    request: HttpRequest, folder: str, name: str, context: dict[str, Any]
+) -> HttpResponse:
+    """The page `name.html` of the folder, or only its part `_name.html` for a dialog."""
+    if wants_fragment(request):
+        return render(request, f"{folder}/_{name}.html", context)
+    return render(request, f"{folder}/{name}.html", context)
+
+
+def status_for(problems: object) -> int:
+    """400 for a page that shows what the reader has to correct."""
+    if problems:
+        return 400
+    return 200
+
+
+def given_fields(request: HttpRequest) -> QueryDict:
+    """What was typed: in the body of a POST, in the address otherwise."""
+    if request.method == "POST":
+        return request.POST
+    return request.GET
+
+
+def show_result(request: HttpRequest, message: str, *, changed: bool) -> None:
+    """Tell on the next page what a command did: in green only where something was changed."""
+    if changed:
+        messages.success(request, message)
+    else:
+        messages.info(request, message)
 
 
 def next_url(request: HttpRequest, otherwise: str) -> str:

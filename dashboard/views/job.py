@@ -23,13 +23,13 @@ from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
 from dashboard.present.reasons import reason_card
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, wants_fragment
+from dashboard.views.common import actor, show_result, wants_fragment
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
 from scheduler.domain.jobs import NotPossible
 from scheduler.domain.resources import Resources
-from scheduler.models import Eviction, Pod, PodGroup
+from scheduler.models import Eviction, Node, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES
 from scheduler.selectors.files.manifests import stored_job, stored_podgroup
 from scheduler.selectors.jobs.listing import job_rows
@@ -136,7 +136,14 @@ def _gang_context(request: HttpRequest, gang: PodGroup) -> Context:
     phase = checked_word(request.GET, "pods", POD_PHASES)
     start = _first_pod(request)
     pods = pods_of(gang, phase, start)
+    end = start + PODS_A_PAGE
     base = reverse("job", args=[gang.namespace, gang.name])
+    further = ""
+    if len(pods) > PODS_A_PAGE:
+        further = _pods_url(base, phase, end)
+    back = ""
+    if start:
+        back = _pods_url(base, phase, start - PODS_A_PAGE)
     members = members_of(gang)
     return {
         "pods": [_pod_line(pod) for pod in pods[:PODS_A_PAGE]],
@@ -147,8 +154,8 @@ def _gang_context(request: HttpRequest, gang: PodGroup) -> Context:
         "first": start + 1,
         "last": start + min(len(pods), PODS_A_PAGE),
         "whole": sum(phase in ("", member.phase) for member in members),
-        "further": _pods_url(base, phase, start + PODS_A_PAGE) if len(pods) > PODS_A_PAGE else "",
-        "back": _pods_url(base, phase, start - PODS_A_PAGE) if start else "",
+        "further": further,
+        "back": back,
     }
 
 
@@ -178,13 +185,19 @@ def _pod_message(pod: Pod) -> str:
     return ""
 
 
+def _node_name(node: Node | None) -> str:
+    if node is None:
+        return ""
+    return node.name
+
+
 def _pod_line(pod: Pod) -> Context:
     return {
         "name": pod.name,
         "task": pod.task,
         "phase": pod.phase,
-        "node": pod.node.name if pod.node else "",
-        "reserved": pod.reserved_node.name if pod.reserved_node else "",
+        "node": _node_name(pod.node),
+        "reserved": _node_name(pod.reserved_node),
         "request": amounts_text(pod.pod_class.requests),
         "since": pod.finished_at or pod.started_at or pod.bound_at or pod.created_at,
         "message": _pod_message(pod),
@@ -208,11 +221,14 @@ def _task_line(
     waits_for = ""
     if not phases:
         waits_for = ", ".join(_as_names((task.get("dependsOn") or {}).get("name")))
+    asked = ""
+    if request is not None:
+        asked = amounts_text(request)
     return {
         "name": task["name"],
         "replicas": task["replicas"],
         "needed": task["minAvailable"],
-        "request": amounts_text(request) if request is not None else "",
+        "request": asked,
         "phases": Counter(phases).most_common(),
         "image": container.get("image", ""),
         "command": " ".join(map(str, container.get("command") or [])),
@@ -234,14 +250,13 @@ def _timeline_context(request: HttpRequest, gang: PodGroup) -> Context:
     mine = visibility_of(request)
     steps = []
     for span, step in timeline.entries:
-        steps.append(
-            {
-                "span": span,
-                "step": step,
-                "whom": mine.visible_job(step.whom, step.queue),
-                "detail": mine.step_detail(step),
-            }
-        )
+        entry = {
+            "span": span,
+            "step": step,
+            "whom": mine.visible_job(step.whom, step.queue),
+            "detail": mine.step_detail(step),
+        }
+        steps.append(entry)
     return {"steps": steps, "now": timeline.now}
 
 
@@ -330,9 +345,8 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
     if request.method == "POST":
         return _carry_out(request, gang, chosen)
     row = present_job(job_rows([gang])[0])
-    placed = sum(
-        number for phase, number in row["cells"] if phase in ("Running", "Bound", "Binding")
-    )
+    placed_phases = ("Running", "Bound", "Binding")
+    placed = sum(number for phase, number in row["cells"] if phase in placed_phases)
     context = {
         "gang": gang,
         "row": row,
@@ -361,11 +375,7 @@ def _carry_out(request: HttpRequest, gang: PodGroup, verb: Verb) -> HttpResponse
             by=actor(request),
             reason=request.POST.get("reason", ""),
         )
-        if result.changed:
-            tell = messages.success
-        else:
-            tell = messages.info
-        tell(request, result.message)
+        show_result(request, result.message, changed=result.changed)
     except NotPossible as refusal:
         messages.error(request, f"{gang} cannot be {verb.past}: {refusal}.")
     except Rejected as refusal:

@@ -22,6 +22,7 @@ from scheduler.domain.plans import counted
 from scheduler.selectors.accounts.preferences import recent_runs
 from scheduler.selectors.jobs.listing import (
     COUNTED_AT_MOST,
+    JobPage,
     JobRow,
     count_up_to,
     job_page,
@@ -53,6 +54,9 @@ def jobs(request: HttpRequest) -> HttpResponse:
         oldest_first=oldest_first,
     )
     selectable = [_selectable_row(request, row) for row in rows.rows]
+    other_sort = "oldest"
+    if oldest_first:
+        other_sort = ""
     context = {
         "q": request.GET.get("q", ""),
         "chips": _query_chips(request, query),
@@ -63,10 +67,9 @@ def jobs(request: HttpRequest) -> HttpResponse:
         # A gang without a job takes no commands.
         "matching": _count_words(count_up_to(found.exclude(job=None))),
         **_column_context(request),
-        "older_url": _page_url(request, before=rows.older) if rows.older else "",
-        "newer_url": _page_url(request, after=rows.newer) if rows.newer else "",
+        **_page_links(request, rows),
         "oldest_first": oldest_first,
-        "sort_url": _page_url(request, sort="" if oldest_first else "oldest"),
+        "sort_url": _page_url(request, sort=other_sort),
         "tabs": _filter_tabs(request),
         "views": view_links(request),
         "verbs": VERBS.values(),
@@ -76,6 +79,15 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "keep": {name: request.GET[name] for name in ("cols", "sort") if request.GET.get(name)},
     }
     return render(request, "jobs/list.html", context)
+
+
+def _page_links(request: HttpRequest, rows: JobPage) -> Context:
+    links = {"older_url": "", "newer_url": ""}
+    if rows.older:
+        links["older_url"] = _page_url(request, before=rows.older)
+    if rows.newer:
+        links["newer_url"] = _page_url(request, after=rows.newer)
+    return links
 
 
 def _column_context(request: HttpRequest) -> Context:

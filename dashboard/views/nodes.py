@@ -17,7 +17,7 @@ from dashboard.present.amounts import in_page_order, short_name, shown, with_uni
 from dashboard.present.bars import BAR_WIDTH, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.jobs import amounts_text
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, wants_fragment
+from dashboard.views.common import actor, render_page_or_part, show_result
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
@@ -65,7 +65,6 @@ def nodes(request: HttpRequest) -> HttpResponse:
     view = checked_word(request.GET, "view", VIEWS) or "table"
     order = request.GET.get("sort", "name")
     found = in_order(_matching(rows, request), order)
-    start = _start(found, request.GET.get("after", ""))
     context = {
         "view": view,
         "views": VIEWS,
@@ -73,13 +72,9 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "resources": [{"name": name, "title": short_name(name)} for name in resources],
         "count": len(found),
         "whole": len(rows),
-        "rows": [present_node(row, resources) for row in found[start : start + PAGE]]
-        if view == "table"
-        else [],
-        "further": found[start + PAGE - 1].name
-        if len(found) > start + PAGE and view == "table"
-        else "",
-        "cells": [heat_cell(row, resource) for row in found] if view == "map" else [],
+        "rows": [],
+        "further": "",
+        "cells": [],
         "free_room": [_free_room(fragmentation(rows, name)) for name in resources],
         "states": [(state, sum(row.state == state for row in rows)) for state in STATES],
         "state": request.GET.get("state", ""),
@@ -89,18 +84,35 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "sort": order,
         "orders": _orders(resources, order),
     }
+    if view == "table":
+        context |= _table_page(found, resources, request.GET.get("after", ""))
+    if view == "map":
+        context["cells"] = [heat_cell(row, resource) for row in found]
     return render(request, "cluster/nodes.html", context)
+
+
+def _table_page(found: Sequence[NodeRow], resources: Sequence[str], after: str) -> Context:
+    start = _start(found, after)
+    end = start + PAGE
+    further = ""
+    if len(found) > end:
+        further = found[end - 1].name
+    return {
+        "rows": [present_node(row, resources) for row in found[start:end]],
+        "further": further,
+    }
 
 
 def _matching(rows: Sequence[NodeRow], request: HttpRequest) -> list[NodeRow]:
     state = checked_word(request.GET, "state", STATES)
     kind = checked_word(request.GET, "kind", sorted({row.kind for row in rows if row.kind}))
     text = request.GET.get("q", "").strip()
-    return [
-        row
-        for row in rows
-        if state in ("", row.state) and kind in ("", row.kind) and text in row.name
-    ]
+    found = [row for row in rows if text in row.name]
+    if state:
+        found = [row for row in found if row.state == state]
+    if kind:
+        found = [row for row in found if row.kind == kind]
+    return found
 
 
 def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
@@ -108,7 +120,8 @@ def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
 
     Nodes without the resource come last in any case.
     """
-    field, descending = wanted.removeprefix("-"), wanted.startswith("-")
+    field = wanted.removeprefix("-")
+    descending = wanted.startswith("-")
     keys: dict[str, Callable[[NodeRow], Any]] = {
         "name": lambda row: row.name,
         "state": lambda row: STATES.index(row.state),
@@ -118,14 +131,12 @@ def in_order(rows: Sequence[NodeRow], wanted: str) -> list[NodeRow]:
         return sorted(rows, key=keys[field], reverse=descending)
     having = [row for row in rows if row.allocatable.get(field)]
     lacking = [row for row in rows if not row.allocatable.get(field)]
-    return (
-        sorted(
-            having,
-            key=lambda row: row.used.amount(field) / row.allocatable[field],
-            reverse=descending,
-        )
-        + lacking
-    )
+    having.sort(key=lambda row: _share_in_use(row, field), reverse=descending)
+    return having + lacking
+
+
+def _share_in_use(row: NodeRow, resource: str) -> float:
+    return row.used.amount(resource) / row.allocatable[resource]
 
 
 def _orders(resources: Iterable[str], chosen: str) -> dict[str, str]:
@@ -226,7 +237,8 @@ def _lacks(resource: str) -> str:
 
 def _free_room(found: Fragmentation) -> Context:
     """How much is free and in which sizes, in words: "16 GPU free, no node with 8"."""
-    resource, words = found.resource, f"{with_unit(found.resource, found.free)} free"
+    resource = found.resource
+    words = f"{with_unit(resource, found.free)} free"
     missing = [size for size, nodes in found.room_for if not nodes]
     if not found.free:
         words = f"no {short_name(resource)} free on any node that takes pods"
@@ -254,7 +266,8 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
     found = node_rows([name])
     if not found:
         return no_such_node(request, name)
-    row, pods = found[0], pods_on(name)
+    row = found[0]
+    pods = pods_on(name)
     seen = [pod for pod in pods if visibility_of(request).sees(pod.podgroup.queue.place)]
     resources = in_page_order(row.allocatable)
     context = {
@@ -300,7 +313,7 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     try:
         if request.method == "POST":
             result = VERBS[verb](name, by=actor(request), reason=request.POST.get("reason", ""))
-            (messages.success if result.changed else messages.info)(request, result.message)
+            show_result(request, result.message, changed=result.changed)
             return redirect("node", name)
         tried = VERBS[verb](name, by=actor(request), dry_run=True)
     except Node.DoesNotExist:
@@ -317,8 +330,4 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     context["copies"] = copies(
         request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""}
     )
-    return render(
-        request,
-        "cluster/_node_command.html" if wants_fragment(request) else "cluster/node_command.html",
-        context,
-    )
+    return render_page_or_part(request, "cluster", "node_command", context)

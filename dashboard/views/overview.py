@@ -13,7 +13,7 @@ from dashboard.http.access import access, page, visibility_of
 from dashboard.http.health import CHECKS, outcome_of
 from dashboard.present.amounts import short_name, shown
 from dashboard.present.evictions import present_costs
-from dashboard.present.queues import page_resources, present_queues
+from dashboard.present.queues import PresentedRow, page_resources, present_queues
 from dashboard.present.quotas import CLUSTER, Limit, present_quota, quota_of
 from dashboard.present.starvation import starved
 from scheduler.domain.access import Permission
@@ -40,8 +40,10 @@ def overview(request: HttpRequest) -> HttpResponse:
             "cluster/overview.html",
             {"state": questions.cluster_state(), "whom": whom_to_ask(ROOT), "sees_nothing": True},
         )
-    seen, readable = access(request).visible, access(request).readable
+    seen = access(request).visible
+    readable = access(request).readable
     board = queue_rows()
+    visible_board = board.visible_to(seen)
     sessions = questions.last_sessions()
     since = questions.a_day_ago()
     context = {
@@ -49,37 +51,48 @@ def overview(request: HttpRequest) -> HttpResponse:
         "state": questions.cluster_state(),
         **_placing(request),
         "nodes": questions.node_counts(),
-        "bars": [
-            {**bar, "holders": holders(board, bar["name"], seen)} for bar in cluster_bars(board)
-        ],
-        "starved": starved(board.visible_to(seen))[:_STARVED_SHOWN],
+        "bars": _bars_with_holders(board, seen),
+        "starved": starved(visible_board)[:_STARVED_SHOWN],
         "waits": questions.longest_waits(readable),
         "waiting": questions.waiting_count(readable),
         "reasons": waiting_by_reason(seen),
         "sessions": sessions,
         "spark": spark(sessions),
-        "evictions": [
-            {
-                **row,
-                "whom": visibility_of(request).visible_job(
-                    row["beneficiary"], row["beneficiary_queue"]
-                ),
-            }
-            for row in questions.recent_evictions(seen)
-        ],
+        "evictions": _evictions(request),
         "costs": present_costs(eviction_costs(seen)),
         "evictions_24h": questions.evictions_since(since, seen),
         "failures": questions.recent_failures(readable),
         "failures_24h": questions.failures_since(since, readable),
-        "warned": [
-            row
-            for name, row in present_queues(board).items()
-            if row["warnings"] and (seen is None or name in seen)
-        ],
-        "states": state_counts(board.visible_to(seen)),
-        "queue_count": len(board.visible_to(seen).rows),
+        "warned": _warned_queues(board, seen),
+        "states": state_counts(visible_board),
+        "queue_count": len(visible_board.rows),
     }
     return render(request, "cluster/overview.html", context)
+
+
+def _bars_with_holders(board: QueueBoard, seen: Collection[str] | None) -> list[dict[str, Any]]:
+    bars = cluster_bars(board)
+    for bar in bars:
+        bar["holders"] = holders(board, bar["name"], seen)
+    return bars
+
+
+def _evictions(request: HttpRequest) -> list[dict[str, Any]]:
+    """With whom they were for, as far as the reader may know."""
+    mine = visibility_of(request)
+    rows = []
+    for row in questions.recent_evictions(access(request).visible):
+        whom = mine.visible_job(row["beneficiary"], row["beneficiary_queue"])
+        rows.append({**row, "whom": whom})
+    return rows
+
+
+def _warned_queues(board: QueueBoard, seen: Collection[str] | None) -> list[PresentedRow]:
+    warned = []
+    for name, row in present_queues(board).items():
+        if row["warnings"] and (seen is None or name in seen):
+            warned.append(row)
+    return warned
 
 
 def _placing(request: HttpRequest) -> dict[str, Any]:
@@ -96,11 +109,13 @@ def _placing(request: HttpRequest) -> dict[str, Any]:
 def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
     """For each resource, what the cluster (root) has in use and what is asked for."""
     root = next((row for row in board.rows if row.name == "root"), None)
+    figures = None
+    if root:
+        figures = root.figures
     bars = []
     for resource in page_resources(board):
-        quota = quota_of(
-            root.figures if root else None, resource, Limit(board.total.get(resource), CLUSTER)
-        )
+        limit = Limit(board.total.get(resource), CLUSTER)
+        quota = quota_of(figures, resource, limit)
         bars.append({"name": resource, "title": short_name(resource), **present_quota(quota)})
     return bars
 
@@ -112,49 +127,58 @@ def holders(
 
     Queues that the reader may not see are a sum of their own.
     """
-    held = [
-        (row.figures.allocated.amount(resource), row.name)
-        for row in board.rows
-        if row.is_leaf and row.figures
-    ]
-    seen = [entry for entry in held if visible is None or entry[1] in visible]
-    most = sorted((entry for entry in seen if entry[0]), key=lambda entry: (-entry[0], entry[1]))
-    rest, unseen = (
-        most[_HOLDERS_SHOWN:],
-        sum(amount for amount, _ in held) - sum(amount for amount, _ in seen),
-    )
+    held: dict[str, int] = {}
+    unseen = 0
+    for row in board.rows:
+        if not row.is_leaf or not row.figures:
+            continue
+        amount = row.figures.allocated.amount(resource)
+        if visible is not None and row.name not in visible:
+            unseen += amount
+        elif amount:
+            held[row.name] = amount
+    most = sorted(held, key=lambda name: (-held[name], name))
+    first = []
+    for name in most[:_HOLDERS_SHOWN]:
+        first.append({"name": name, "amount": shown(resource, held[name])})
+    rest = most[_HOLDERS_SHOWN:]
+    unseen_words = ""
+    if unseen:
+        unseen_words = shown(resource, unseen)
     return {
-        "first": [
-            {"name": name, "amount": shown(resource, amount)}
-            for amount, name in most[:_HOLDERS_SHOWN]
-        ],
+        "first": first,
         "others": len(rest),
-        "rest": shown(resource, sum(amount for amount, _ in rest)),
-        "unseen": shown(resource, unseen) if unseen else "",
+        "rest": shown(resource, sum(held[name] for name in rest)),
+        "unseen": unseen_words,
     }
 
 
 def spark(sessions: list[Any]) -> list[dict[str, Any]]:
     """The durations of the last sessions as columns of a small chart, oldest first."""
-    totals = [
-        (
-            session,
-            sum(value for value in session.durations.values() if isinstance(value, int | float)),
-        )
-        for session in reversed(sessions)
-    ]
-    longest = max((total for _, total in totals), default=0) or 1
-    return [
-        {
+    totals = [_milliseconds(session) for session in sessions]
+    longest = max(totals, default=0) or 1
+    columns = []
+    for place, session in enumerate(reversed(sessions)):
+        total = _milliseconds(session)
+        title = f"session {session.number}: {total:.0f} ms"
+        if session.state != "Done":
+            title += f", {session.state}"
+        height = 38 * total / longest
+        column = {
             "x": place * 10,
-            "y": round(40 - 38 * total / longest, 1),
-            "height": round(38 * total / longest, 1),
+            "y": round(40 - height, 1),
+            "height": round(height, 1),
             "failed": session.state != "Done",
-            "title": f"session {session.number}: {total:.0f} ms"
-            + ("" if session.state == "Done" else f", {session.state}"),
+            "title": title,
         }
-        for place, (session, total) in enumerate(totals)
-    ]
+        columns.append(column)
+    return columns
+
+
+def _milliseconds(session: Any) -> float:
+    """Of all parts; the actions are parts of a part, in a mapping of their own."""
+    durations = session.durations.values()
+    return sum(value for value in durations if isinstance(value, int | float))
 
 
 def state_counts(board: QueueBoard) -> dict[str, int]:

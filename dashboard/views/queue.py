@@ -43,7 +43,7 @@ from scheduler.models import ClusterState, PlannedDeletion, Queue
 from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
 from scheduler.selectors.jobs.listing import REASON_CODES
 from scheduler.selectors.queues.facts import spec_of
-from scheduler.selectors.queues.listing import QueueBoard, queue_rows
+from scheduler.selectors.queues.listing import QueueBoard, QueueRow, queue_rows
 from scheduler.selectors.queues.page import (
     command_obstacles,
     gang_rows,
@@ -86,15 +86,20 @@ def queue(request: HttpRequest, name: str, tab: str = "") -> HttpResponse:
     if name not in rows:
         return no_such_queue(request, name)
     require_view(request, name)
-    row, below = rows[name], _below(board, name)
-    tab = tab or ("children" if len(below) > 1 else "jobs")
-    context = (
-        _header(request, board, rows, name)
-        | _now(name, below)
-        | {"tab": tab, "tabs": _tabs(request, name, row)}
-    )
+    below = _below(board, name)
+    if not tab:
+        tab = _first_tab(below)
+    context = _header(request, board, rows, name)
+    context |= _now(name, below)
+    context |= {"tab": tab, "tabs": _tabs(request, name, rows[name])}
     context |= TAB_CONTEXT[tab](Scene(request, name, below, board, rows))
     return render(request, "queues/queue.html", context)
+
+
+def _first_tab(below: list[str]) -> str:
+    if len(below) > 1:
+        return "children"
+    return "jobs"
 
 
 def _below(board: QueueBoard, name: str) -> list[str]:
@@ -125,42 +130,45 @@ def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
 def _header(
     request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context], name: str
 ) -> Context:
+    row = rows[name]
+    mine = access(request)
+    stored = Queue.objects.get(name=name)
+    resource = chosen_resource(request.GET.get("resource", ""), page_resources(board))
+    source = row["closedBy"] or row["suspendedBy"] or name
+    last = None
+    if row["state"] != "Open":
+        last = last_command(source)
+    path = _path(rows, name)
+    return {
+        "row": row,
+        "queue": stored,
+        "texts": page_texts(stored),
+        "min_run": _min_run_words(name, path),
+        "path": [(above, mine.may(Permission.VIEW, above)) for above in path],
+        **resource_lines(board, row, resource, mine.visible),
+        "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
+        "source": source,
+        "last": last,
+        "invalid": [each for each in stored.conditions if each.get("type") == "HierarchyInvalid"],
+        "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
+        "may_operate": may_operate(request, name),
+        "may_edit": may_edit(request, name),
+        "may_create": may_create_below(request, name),
+        "may_submit": mine.may(Permission.SUBMIT, name),
+        "takes_jobs": row["leaf"] and row["state"] in TAKES_JOBS,
+        "whom": whom_to_ask(name),
+        "is_cluster_admin": mine.is_cluster_admin,
+    }
+
+
+def _path(rows: Mapping[str, Context], name: str) -> list[str]:
+    """The queues above it, the root first."""
     path: list[str] = []
     above = rows[name]["parent"]
     while above in rows and above not in path:
         path.insert(0, above)
         above = rows[above]["parent"]
-    source = rows[name]["closedBy"] or rows[name]["suspendedBy"] or name
-    stored = Queue.objects.get(name=name)
-    return {
-        "row": rows[name],
-        "queue": stored,
-        "texts": page_texts(stored),
-        "min_run": _min_run_words(name, path),
-        "path": [(above, access(request).may(Permission.VIEW, above)) for above in path],
-        **resource_lines(
-            board,
-            rows[name],
-            chosen_resource(request.GET.get("resource", ""), page_resources(board)),
-            access(request).visible,
-        ),
-        "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
-        "source": source,
-        "last": last_command(source) if rows[name]["state"] != "Open" else None,
-        "invalid": [
-            condition
-            for condition in stored.conditions
-            if condition.get("type") == "HierarchyInvalid"
-        ],
-        "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
-        "may_operate": may_operate(request, name),
-        "may_edit": may_edit(request, name),
-        "may_create": may_create_below(request, name),
-        "may_submit": access(request).may(Permission.SUBMIT, name),
-        "takes_jobs": rows[name]["leaf"] and rows[name]["state"] in TAKES_JOBS,
-        "whom": whom_to_ask(name),
-        "is_cluster_admin": access(request).is_cluster_admin,
-    }
+    return path
 
 
 def _min_run_words(name: str, path: list[str]) -> str:
@@ -197,8 +205,9 @@ def _jobs(scene: Scene) -> Context:
 def _children(scene: Scene) -> Context:
     children = [row for row in scene.rows.values() if row["parent"] == scene.name]
     resources = page_resources(scene.board)
-    shown = columns(scene.request.GET.get("resource", ""), resources)
-    chosen = chosen_resource(scene.request.GET.get("resource", ""), resources)
+    asked = scene.request.GET.get("resource", "")
+    shown = columns(asked, resources)
+    chosen = chosen_resource(asked, resources)
     scale = scene.request.GET.get("scale", "limit")
     options = TableOptions(shown, detailed=bool(chosen), absolute=scale == "absolute")
     flat = [{**row, "depth": 0} for row in children]
@@ -217,9 +226,9 @@ def _history(scene: Scene) -> Context:
     if period not in SPANS:
         period = "1h"
     resources = page_resources(scene.board)
-    drawn = chosen_resource(scene.request.GET.get("resource", ""), resources) or _worth_drawing(
-        scene, resources, period
-    )
+    drawn = chosen_resource(scene.request.GET.get("resource", ""), resources)
+    if not drawn:
+        drawn = _worth_drawing(scene, resources, period)
     return {
         "period": period,
         "periods": list(SPANS),
@@ -236,20 +245,19 @@ def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
     """
     row = next(row for row in scene.board.rows if row.name == scene.name)
     series = queue_history(scene.name, period).series
-    now = row.figures
-    in_use = [
-        name
-        for name in resources
-        if now
-        and (now.allocated.amount(name) or now.promised.amount(name) or now.asked.amount(name))
-    ]
+    in_use = [name for name in resources if _is_in_use(row, name)]
     in_period = [name for name in resources if _had_any(series.get(name, {}))]
-    in_quotas = [
-        name
-        for name in resources
-        if any(name in quota for quota in (row.deserved, row.guarantee, row.capability))
-    ]
+    quotas = {*row.deserved, *row.guarantee, *row.capability}
+    in_quotas = [name for name in resources if name in quotas]
     return next(iter([*in_use, *in_period, *in_quotas, *resources]), "")
+
+
+def _is_in_use(row: QueueRow, resource: str) -> bool:
+    now = row.figures
+    if not now:
+        return False
+    amounts = (now.allocated, now.promised, now.asked)
+    return any(amount.amount(resource) for amount in amounts)
 
 
 def _had_any(series: Mapping[str, list[int | None]]) -> bool:
@@ -262,19 +270,17 @@ def _activity(scene: Scene) -> Context:
 
 def _yaml(scene: Scene) -> Context:
     stored = Queue.objects.select_related("parent").get(name=scene.name)
-    return {
-        "yaml": yaml.safe_dump(queue_manifest(spec_of(stored)), sort_keys=False, allow_unicode=True)
-    }
+    manifest = queue_manifest(spec_of(stored))
+    return {"yaml": yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)}
 
 
 def _access(scene: Scene) -> Context:
-    sees = access(scene.request)
-    return {
-        "grants": [
-            (grant, inherited, sees.may(Permission.VIEW, grant.queue.name))
-            for grant, inherited in effective_grants(scene.name)
-        ]
-    }
+    mine = access(scene.request)
+    grants = []
+    for grant, inherited in effective_grants(scene.name):
+        is_visible = mine.may(Permission.VIEW, grant.queue.name)
+        grants.append((grant, inherited, is_visible))
+    return {"grants": grants}
 
 
 TAB_CONTEXT: dict[str, Callable[[Scene], Context]] = {

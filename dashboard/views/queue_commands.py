@@ -17,7 +17,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dashboard.forms.job import TAKES_JOBS
 from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, require_view
 from dashboard.present.terminal import copies, together
-from dashboard.views.common import actor, next_url, wants_fragment
+from dashboard.views.common import (
+    actor,
+    given_fields,
+    next_url,
+    render_page_or_part,
+    show_result,
+    wants_fragment,
+)
 from scheduler.admission.rules.queues import PROTECTED
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
@@ -51,32 +58,32 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
     queue = Queue.objects.filter(name=name).first()
     if queue is None:
         return no_such_queue(request, name)
-    obstacles = {command.verb: why for command, why in command_obstacles(name).items()}
+    takes_jobs = queue.state in TAKES_JOBS and not queue.children.exists()
     context = {
         "name": name,
         "next": request.GET.get("next", ""),
-        "entries": [
-            {
-                "verb": verb,
-                "title": PROGRESS[verb],
-                "meaning": MEANING[verb],
-                "why": obstacles[verb],
-                "url": reverse("queue-command", args=[name, verb]),
-            }
-            for verb in PROGRESS
-        ],
+        "entries": _entries(name),
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
         "may_delete": may_edit(request, name) and name not in PROTECTED,
-        "may_submit": access(request).may(Permission.SUBMIT, name)
-        and queue.state in TAKES_JOBS
-        and not queue.children.exists(),
+        "may_submit": takes_jobs and access(request).may(Permission.SUBMIT, name),
     }
-    return render(
-        request,
-        "queues/_actions.html" if wants_fragment(request) else "queues/actions.html",
-        context,
-    )
+    return render_page_or_part(request, "queues", "actions", context)
+
+
+def _entries(name: str) -> list[Context]:
+    obstacles = command_obstacles(name)
+    entries = []
+    for order in QueueCommand:
+        entry = _command_words(order)
+        entry["why"] = obstacles[order]
+        entry["url"] = reverse("queue-command", args=[name, order.verb])
+        entries.append(entry)
+    return entries
+
+
+def _command_words(order: QueueCommand) -> Context:
+    return {"verb": order.verb, "title": PROGRESS[order.verb], "meaning": MEANING[order.verb]}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -98,21 +105,18 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
 def _show(
     request: HttpRequest, name: str, order: QueueCommand, context: Context, status: int = 200
 ) -> HttpResponse:
+    context |= _command_words(order)
     context |= {
         "name": name,
-        "verb": order.verb,
-        "title": PROGRESS[order.verb],
-        "meaning": MEANING[order.verb],
         "next": next_url(request, reverse("queue", args=[name])),
         "copies": _in_a_terminal(request, name, order.verb),
-        "drops": PlannedDeletion.objects.filter(queue__name=name).first()
-        if order is not QueueCommand.CLOSE
-        else None,
+        "drops": None,
     }
+    if order is not QueueCommand.CLOSE:
+        context["drops"] = PlannedDeletion.objects.filter(queue__name=name).first()
     if wants_fragment(request):
-        return render(
-            request, "queues/_command.html", context
-        )  # htmx shows only what is answered with 200
+        # A dialog shows only what is answered with 200.
+        return render(request, "queues/_command.html", context)
     return render(request, "queues/command.html", context, status=status)
 
 
@@ -121,10 +125,9 @@ def _in_a_terminal(request: HttpRequest, name: str, verb: str) -> dict[str, str]
 
 
 def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResponse:
+    reason = request.POST.get("reason", "")
     try:
-        outcome = command_queue(
-            name, order, by=actor(request), reason=request.POST.get("reason", "")
-        )
+        outcome = command_queue(name, order, by=actor(request), reason=reason)
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except NotAllowed as refusal:
@@ -132,9 +135,7 @@ def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResp
     context: Context = {"done": outcome, "undo": _undo(outcome)}
     if wants_fragment(request):
         return _show(request, name, order, context)
-    messages.add_message(
-        request, messages.SUCCESS if outcome.changed else messages.INFO, outcome.message
-    )
+    show_result(request, outcome.message, changed=outcome.changed)
     return HttpResponseRedirect(next_url(request, reverse("queue", args=[name])))
 
 
@@ -142,9 +143,9 @@ def _undo_of_several(results: list[Context], order: QueueCommand) -> Context | N
     """Where one command leads all that were changed back to where they were."""
     changed = [result for result in results if result["changes"]]
     verbs = {_verb_back(order, result["before"]) for result in changed}
-    verb = None
-    if len(verbs) == 1:
-        verb = verbs.pop()
+    if len(verbs) != 1:
+        return None
+    verb = verbs.pop()
     if not verb:
         return None
     return {"verb": verb, "title": PROGRESS[verb], "names": [result["name"] for result in changed]}
@@ -174,9 +175,10 @@ def _undo(outcome: CommandOutcome) -> Context | None:
 
 
 def _before(outcome: CommandOutcome) -> str:
-    return next(
-        (change["from"] for change in outcome.queues if change["name"] == outcome.queue), ""
-    )
+    for change in outcome.queues:
+        if change["name"] == outcome.queue:
+            return str(change["from"])
+    return ""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -187,16 +189,13 @@ def bulk(request: HttpRequest) -> HttpResponse:
     The question is a POST too, since no address holds the names of a thousand queues. Only
     `confirmed` carries it out.
     """
-    if request.method == "POST":
-        data = request.POST
-    else:
-        data = request.GET
+    given = given_fields(request)
     is_confirmed = request.POST.get("confirmed") == "1"
-    order, names = command_named(data.get("command", "")), sorted(set(data.getlist("queue")))
+    order = command_named(given.get("command", ""))
+    names = sorted(set(given.getlist("queue")))
     if order is None or not names:
-        messages.warning(
-            request, "Nothing was done: tick at least one queue and choose what to do."
-        )
+        words = "Nothing was done: tick at least one queue and choose what to do."
+        messages.warning(request, words)
         return HttpResponseRedirect(reverse("queues"))
     reason = request.POST.get("reason", "")
     orders = [QueueOrder(name, order, reason) for name in names]
@@ -204,23 +203,29 @@ def bulk(request: HttpRequest) -> HttpResponse:
         orders, by=actor(request), dry_run=not is_confirmed, needs_all_rights=True
     )
     results = [_result(name, outcome) for name, outcome in zip(names, outcomes, strict=True)]
-    context = {
-        "verb": order.verb,
-        "title": PROGRESS[order.verb],
-        "meaning": MEANING[order.verb],
+    context = _command_words(order) | {
         "names": names,
         "results": results,
         "able": sum(result["changes"] for result in results),
-        "users": sorted({user for result in results for user in result["users"]}),
-        "load": None if is_confirmed else _load(results),
+        "users": _users_of(results),
+        "load": None,
         "done": is_confirmed,
         "next": next_url(request, reverse("queues")),
-        "undo": _undo_of_several(results, order) if is_confirmed else None,
+        "undo": None,
         "copies": together(_in_a_terminal(request, name, order.verb) for name in names),
     }
-    return render(
-        request, "queues/_bulk.html" if wants_fragment(request) else "queues/bulk.html", context
-    )
+    if is_confirmed:
+        context["undo"] = _undo_of_several(results, order)
+    else:
+        context["load"] = _load(results)
+    return render_page_or_part(request, "queues", "bulk", context)
+
+
+def _users_of(results: list[Context]) -> list[str]:
+    users: set[str] = set()
+    for result in results:
+        users.update(result["users"])
+    return sorted(users)
 
 
 def _load(results: list[Context]) -> Load:
@@ -228,11 +233,12 @@ def _load(results: list[Context]) -> Load:
 
     A queue may change with its parent and by itself.
     """
-    felt = {
-        change["name"] for result in results if result["changes"] for change in result["queues"]
-    }
-    loads = queue_loads(felt)
-    return sum((loads.get(name, NO_LOAD) for name in felt), NO_LOAD)
+    names: set[str] = set()
+    for result in results:
+        if result["changes"]:
+            names.update(change["name"] for change in result["queues"])
+    loads = queue_loads(names)
+    return sum((loads.get(name, NO_LOAD) for name in names), NO_LOAD)
 
 
 def _result(name: str, outcome: CommandOutcome | Exception) -> Context:

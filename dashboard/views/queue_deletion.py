@@ -5,6 +5,7 @@ The page lists what prevents it, and what would be gone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.http.access import may_operate, no_such_queue, page, require_edit
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, wants_fragment
+from dashboard.views.common import actor, given_fields, wants_fragment
 from scheduler.admission.rules.queues import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
@@ -36,7 +37,8 @@ Context = dict[str, Any]
 @page
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     require_edit(request, name, "delete it")
-    cascade = (request.POST if request.method == "POST" else request.GET).get("cascade") == "on"
+    is_order = request.method == "POST"
+    cascade = given_fields(request).get("cascade") == "on"
     context: Context = {
         "name": name,
         "cascade": cascade,
@@ -46,54 +48,58 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     shown = request.POST.getlist("queue") or None
     try:
         deleted = delete_queue(
-            name, cascade=cascade, by=actor(request), dry_run=request.method != "POST", shown=shown
+            name, cascade=cascade, by=actor(request), dry_run=not is_order, shown=shown
         )
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except Rejected as refusal:
         return _answer(request, "delete", context | _blocked(request, name, refusal), status=409)
-    if request.method == "POST":
+    if is_order:
         messages.success(request, deleted.message)
         return _redirect(request, reverse("queues"))
     return _answer(request, "delete", context | {"deleted": deleted})
 
 
 def _in_a_terminal(request: HttpRequest, name: str, *, cascade: bool) -> dict[str, str]:
-    words, query = (["--cascade"], "?cascade=true") if cascade else ([], "")
-    return copies(
-        request, ["queue", "delete", name, *words], f"queues/{quote(name)}/{query}", method="DELETE"
-    )
+    words = ["queue", "delete", name]
+    url = f"queues/{quote(name)}/"
+    if cascade:
+        words.append("--cascade")
+        url += "?cascade=true"
+    return copies(request, words, url, method="DELETE")
 
 
 def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:
     """What prevents it. Some of it can be waited for: it passes once the queue is closed."""
     state = Queue.objects.values_list("state", flat=True).get(name=name)
     planned = PlannedDeletion.objects.filter(queue__name=name).first()
-    passes = all(blocker.rule_id in (*PASSING, "has_children") for blocker in refusal.violations)
+    passing = (*PASSING, "has_children")
+    passes = all(blocker.rule_id in passing for blocker in refusal.violations)
+    is_protected = name in PROTECTED
+    can_be_closed = not is_protected and state in ("Open", "Suspended")
     return {
         "blockers": refusal.violations,
         "state": state,
         "planned": planned,
-        "never": name in PROTECTED,
-        "may_close": name not in PROTECTED
-        and state in ("Open", "Suspended")
-        and may_operate(request, name),
-        "may_farewell": passes and planned is None and may_operate(request, name),
+        "never": is_protected,
+        "may_close": can_be_closed and may_operate(request, name),
+        "may_close_first": passes and planned is None and may_operate(request, name),
     }
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
-def farewell(request: HttpRequest, name: str) -> HttpResponse:
+def close_first(request: HttpRequest, name: str) -> HttpResponse:
     """Close it now, delete it when it has drained.
 
     A GET shows exactly what would be gone; a POST says what was shown.
     """
     require_edit(request, name, "delete it")
     is_order = request.method == "POST"
-    shown, reason = (
-        (request.POST.getlist("queue"), request.POST.get("reason", "")) if is_order else (None, "")
-    )
+    shown = None
+    if is_order:
+        shown = request.POST.getlist("queue")
+    reason = request.POST.get("reason", "")
     try:
         planned = close_then_delete(
             name, shown=shown, by=actor(request), reason=reason, dry_run=not is_order
@@ -101,33 +107,36 @@ def farewell(request: HttpRequest, name: str) -> HttpResponse:
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
     except Rejected as refusal:
-        return _answer(
-            request, "farewell", {"name": name, "blockers": refusal.violations}, status=409
-        )
+        return _not_closed(request, name, refusal.violations)
     except NotAllowed as refusal:
         blocker = Violation(refusal.rule_id, name, "status.state", refusal.message, refusal.fix)
-        return _answer(request, "farewell", {"name": name, "blockers": [blocker]}, status=409)
+        return _not_closed(request, name, [blocker])
     if not is_order:
-        return _answer(
-            request,
-            "farewell",
-            {
-                "name": name,
-                "farewell": planned,
-                "copies": _farewell_in_a_terminal(request, planned),
-            },
-        )
+        context = {
+            "name": name,
+            "plan": planned,
+            "copies": _close_first_in_a_terminal(request, planned),
+        }
+        return _answer(request, "close_first", context)
     messages.success(request, planned.message)
-    return _redirect(
-        request, reverse("queues") if planned.is_gone else reverse("queue", args=[name])
-    )
+    if planned.is_gone:
+        return _redirect(request, reverse("queues"))
+    return _redirect(request, reverse("queue", args=[name]))
 
 
-def _farewell_in_a_terminal(request: HttpRequest, planned: CloseThenDelete) -> dict[str, str]:
+def _not_closed(request: HttpRequest, name: str, blockers: Sequence[Violation]) -> HttpResponse:
+    context = {"name": name, "blockers": blockers}
+    return _answer(request, "close_first", context, status=409)
+
+
+def _close_first_in_a_terminal(request: HttpRequest, planned: CloseThenDelete) -> dict[str, str]:
     name = planned.queues[-1]
-    words, query = (["--cascade"], "&cascade=true") if len(planned.queues) > 1 else ([], "")
-    cli = ["queue", "delete", name, "--close-first", *words]
-    return copies(request, cli, f"queues/{quote(name)}/?close_first=true{query}", method="DELETE")
+    words = ["queue", "delete", name, "--close-first"]
+    url = f"queues/{quote(name)}/?close_first=true"
+    if len(planned.queues) > 1:
+        words.append("--cascade")
+        url += "&cascade=true"
+    return copies(request, words, url, method="DELETE")
 
 
 @require_POST
@@ -138,12 +147,10 @@ def keep(request: HttpRequest, name: str) -> HttpResponse:
         kept = keep_queue(name, by=actor(request))
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
-    messages.info(
-        request,
-        f"{name} is kept: it will not be deleted."
-        if kept
-        else f"Nobody was going to delete {name}.",
-    )
+    words = f"Nobody was going to delete {name}."
+    if kept:
+        words = f"{name} is kept: it will not be deleted."
+    messages.info(request, words)
     return HttpResponseRedirect(reverse("queue", args=[name]))
 
 
@@ -151,9 +158,9 @@ def _answer(request: HttpRequest, what: str, context: Context, status: int = 200
     """Dialogs take only answers with 200. A page's status says that nothing was done."""
     if wants_fragment(request):
         return render(request, f"queues/_{what}.html", context)
-    return render(
-        request, f"queues/{what}.html", context, status=status if request.method == "POST" else 200
-    )
+    if request.method != "POST":
+        status = 200
+    return render(request, f"queues/{what}.html", context, status=status)
 
 
 def _redirect(request: HttpRequest, url: str) -> HttpResponse:

@@ -31,7 +31,7 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, no_such_queue, page, require_edit
 from dashboard.present.queues import page_resources
 from dashboard.present.terminal import copies_of_manifest
-from dashboard.views.common import actor, wants_fragment
+from dashboard.views.common import actor, given_fields, wants_fragment
 from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.access import Forbidden, Permission
@@ -111,10 +111,7 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
     board = queue_rows()
     stored = Queue.objects.select_related("parent").filter(name=name).first()
     form: QueueForm = context["form"]
-    if request.method == "POST":
-        given = request.POST
-    else:
-        given = request.GET
+    given = given_fields(request)
     parent = ""
     if stored and stored.parent:
         parent = stored.parent.name
@@ -147,7 +144,10 @@ def _opened_state(request: HttpRequest, context: Context, stored: Queue | None) 
     if stored is not None:
         opened = opened or queue_manifest(spec_of(stored))
         version = version or stored.resource_version
-    return {"version": version or "", "opened": json.dumps(opened) if opened else ""}
+    state = {"version": version or "", "opened": ""}
+    if opened:
+        state["opened"] = json.dumps(opened)
+    return state
 
 
 def _opened_manifest(request: HttpRequest) -> dict[str, Any] | None:
@@ -220,7 +220,10 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
         saved = _store(request, name, manifest)
     except Rejected as refusal:
         context |= {"verdict": Verdict(refusal.violations, refusal.notices), "refused": True}
-        return _render(request, name, context, 409 if refusal.by_state else 400)
+        status = 400
+        if refusal.by_state:
+            status = 409
+        return _render(request, name, context, status)
     except EditConflict as conflict:
         return _conflict(request, name, context, conflict)
     except StaleVersion as conflict:
@@ -307,13 +310,19 @@ def _switch_view(
         form = turned or form
     if obstacles:
         verdict = Verdict(obstacles)
+        as_yaml = was_yaml
     else:
         verdict = judge(manifest, tree, facts, name, actor(request))
+        as_yaml = to_yaml
+    if was_yaml:
+        text = request.POST.get("yaml", "")
+    else:
+        text = _as_yaml(manifest)
     context = {
         "form": form,
-        "yaml": request.POST.get("yaml", "") if was_yaml else _as_yaml(manifest),
+        "yaml": text,
         "manifest": manifest,
-        "as_yaml": was_yaml if obstacles else to_yaml,
+        "as_yaml": as_yaml,
         "verdict": verdict,
         "unsaved": _is_unsaved(manifest, old),
     }
@@ -389,8 +398,12 @@ def _conflict_without_base(
     Sent again, what was typed replaces what is stored.
     """
     theirs = queue_manifest(queue_tree()[name])
-    found = differences(manifest if isinstance(manifest, dict) else {}, theirs)
-    both = [{**line, "field": field_words(line["field"]), "base": "not known"} for line in found]
+    mine: Context = {}
+    if isinstance(manifest, dict):
+        mine = manifest
+    both = []
+    for line in differences(mine, theirs):
+        both.append({**line, "field": field_words(line["field"]), "base": "not known"})
     shown = {
         "conflict": conflict.queue,
         "both": both,
@@ -431,18 +444,19 @@ def check(request: HttpRequest) -> HttpResponse:
     if problem:
         verdict = _unreadable(problem)
     else:
+        wanted = manifest
         if name:
             wanted = _over_theirs(request, manifest, tree[name])
-        else:
-            wanted = manifest
         verdict = Verdict(form.problems()) + judge(wanted, tree, facts, name, actor(request))
     if not name and not form.name and not as_yaml:
         verdict = _without_name_problems(verdict)
+    if not as_yaml:
+        verdict = in_form_words(verdict)
     shown_manifest = manifest
     if manifest is None:
         shown_manifest = form.manifest()
     context = {
-        "verdict": verdict if as_yaml else in_form_words(verdict),
+        "verdict": verdict,
         "family": _siblings_figures(request, form, tree),
         "live": True,
         "as_yaml": as_yaml,

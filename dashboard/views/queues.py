@@ -37,7 +37,7 @@ from dashboard.present.queue_page import chosen_resource, columns
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.row_html import TableOptions, below_folds, blank_queue_row, queue_table_rows
 from dashboard.present.share_map import icicle
-from dashboard.views.common import actor
+from dashboard.views.common import actor, status_for
 from dashboard.views.queue_commands import PROGRESS
 from scheduler.admission.rules.queues import PROTECTED
 from scheduler.admission.violations import Rejected
@@ -88,17 +88,21 @@ def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse
     A template would copy megabytes from block to block.
     """
     rows = context["rows"]
-    page = render_to_string("queues/tree.html", context | {"rows": _ROWS if rows else ""}, request)
+    mark = ""
+    if rows:
+        mark = _ROWS
+    page = render_to_string("queues/tree.html", {**context, "rows": mark}, request)
     head, _, tail = page.partition(_ROWS)
-    status = 200
-    if context["problems"]:
-        status = 400
-    return HttpResponse(b"".join((head.encode(), rows.encode(), tail.encode())), status=status)
+    parts = (head.encode(), rows.encode(), tail.encode())
+    return HttpResponse(b"".join(parts), status=status_for(context["problems"]))
 
 
 def _map_context(board: QueueBoard, resource: str) -> dict[str, Any]:
+    drawn = ""
+    if resource:
+        drawn = icicle(board, resource)
     return {
-        "map": icicle(board, resource) if resource else "",
+        "map": drawn,
         "resource": resource,
         "title": short_name(resource),
         "count": len(board.rows),
@@ -110,32 +114,32 @@ def _table_context(
 ) -> dict[str, Any]:
     """All rows, also those that a search or a fold hides: the page's script shows them later."""
     seen = access(request).visible
-    rows: list[Row] = [
-        row for name, row in present_queues(board).items() if seen is None or name in seen
-    ]
+    presented = present_queues(board)
+    rows: list[Row] = list(presented.values())
+    if seen is not None:
+        rows = [row for name, row in presented.items() if name in seen]
     shown = columns(request.GET.get("resource", ""), resources)
     search = read_search(request.GET.get("q", ""), [row["name"] for row in rows])
     found = matching(rows, search)
+    sort = request.GET.get("sort", "name")
+    folding = Folding(ALL_LEVELS)
     if view == "tree":
         folding = _folding(request, rows)
-    else:
-        folding = Folding(ALL_LEVELS)
     folded = folding.folded_rows(rows)
+    hidden = _hidden(rows, search, found, folded, is_tree=view == "tree")
     options = TableOptions(
         resources=shown,
         selectable=access(request).may_anywhere(Permission.OPERATE),
         detailed=bool(chosen),
         absolute=request.GET.get("scale") == "absolute",
     )
+    ordered = rows
     if view == "table":
-        ordered = sorted_rows(board, rows, request.GET.get("sort", "name"), list(shown))
-    else:
-        ordered = rows
+        ordered = sorted_rows(board, rows, sort, list(shown))
+    holds = [with_unit(name, board.total[name]) for name in resources if name in board.total]
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
-        "rows": queue_table_rows(
-            ordered, options, folded, _hidden(rows, search, found, folded, is_tree=view == "tree")
-        ),
+        "rows": queue_table_rows(ordered, options, folded, hidden),
         "blank": blank_queue_row(options),
         "selectable": options.selectable,
         "count": len(rows),
@@ -156,10 +160,8 @@ def _table_context(
         "has_branches": any(not row["leaf"] for row in rows),
         "may_begin": may_create_below(request, ROOT),
         "is_empty": {row["name"] for row in rows} <= set(PROTECTED),
-        "holds": ", ".join(
-            with_unit(name, board.total[name]) for name in resources if name in board.total
-        ),
-        "sort": request.GET.get("sort", "name"),
+        "holds": ", ".join(holds),
+        "sort": sort,
     }
 
 
@@ -169,10 +171,9 @@ def _hidden(
     """What a search does not find, except for ancestors in a tree; else what folds hide."""
     if not search.terms and not search.problems:
         return below_folds(rows, folded)
+    kept = found
     if is_tree:
         kept = with_ancestors(rows, found)
-    else:
-        kept = found
     return {row["name"] for row in rows} - kept
 
 
@@ -191,8 +192,8 @@ def _folding(request: HttpRequest, rows: list[Row]) -> Folding:
 
 def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list[str]) -> list[Row]:
     """By name, state, weight, running, waiting, or allocated of a resource; a minus reverses it."""
-    field, descending = wanted.removeprefix("-"), wanted.startswith("-")
-    figures = {row.name: row.figures for row in board.rows}
+    field = wanted.removeprefix("-")
+    descending = wanted.startswith("-")
     keys: dict[str, Callable[[Row], Any]] = {
         "name": lambda row: row["name"],
         "state": lambda row: (row["state"], row["name"]),
@@ -201,14 +202,19 @@ def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list
         "waiting": lambda row: row["subtree"]["pending"] + row["subtree"]["inqueue"],
     }
     if field in resources:
-        return sorted(
-            rows,
-            key=lambda row: (
-                figure.allocated.amount(field) if (figure := figures[row["name"]]) else -1
-            ),
-            reverse=descending,
-        )
+        allocated = _allocated_of(board, field)
+        return sorted(rows, key=lambda row: allocated[row["name"]], reverse=descending)
     return sorted(rows, key=keys.get(field, keys["name"]), reverse=descending)
+
+
+def _allocated_of(board: QueueBoard, resource: str) -> dict[str, int]:
+    """By queue; -1 where it is not known yet."""
+    allocated = {}
+    for row in board.rows:
+        allocated[row.name] = -1
+        if row.figures:
+            allocated[row.name] = row.figures.allocated.amount(resource)
+    return allocated
 
 
 @require_POST

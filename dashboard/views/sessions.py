@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +18,7 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page, visibility_of
 from dashboard.present.bars import BAR_WIDTH, Span, bar_html, rectangles
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, wants_fragment
+from dashboard.views.common import actor, render_page_or_part, show_result
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import ROOT
@@ -58,17 +59,23 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "rows": [_row(session, session.number in kept) for session in feed.rows],
         "only": only,
         "choices": ONLY,
-        "older": urlencode(
-            {name: value for name, value in (("only", only), ("before", feed.older)) if value}
-        )
-        if feed.older
-        else "",
+        "older": _query_of_older(only, feed.older),
         "is_first": not before,
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
         "may_save": access(request).sees_everything,
         "is_cluster_admin": access(request).is_cluster_admin,
     }
     return render(request, "sessions/list.html", context)
+
+
+def _query_of_older(only: str, older: object) -> str:
+    """The address of the next page; "" where this is the last one."""
+    if not older:
+        return ""
+    query = {"before": older}
+    if only:
+        query = {"only": only, "before": older}
+    return urlencode(query)
 
 
 def _milliseconds(session: SchedulingSession) -> dict[str, float]:
@@ -94,14 +101,19 @@ def _all_parts(session: SchedulingSession) -> list[Context]:
     """In the order in which they are drawn; then what each action took, the longest first."""
     lines: list[Context] = []
     for shade, (key, title) in enumerate(PARTS.items()):
-        lines.append({"title": title, "shade": shade, "ms": session.durations.get(key, 0.0)})
+        lasted = session.durations.get(key, 0.0)
+        lines.append({"title": title, "shade": shade, "ms": lasted})
         if key == "think":
-            actions = sorted(
-                session.durations.get("actions", {}).items(), key=lambda action: -action[1]
-            )
-            lines += [{"title": name, "ms": lasted, "within": True} for name, lasted in actions]
-            rest = session.durations.get(key, 0.0) - sum(lasted for _, lasted in actions)
-            lines.append({"title": REST_OF_THINKING, "ms": max(rest, 0.0), "within": True})
+            lines += _parts_of_thinking(lasted, session.durations.get("actions", {}))
+    return lines
+
+
+def _parts_of_thinking(whole: float, actions: Mapping[str, float]) -> list[Context]:
+    lines: list[Context] = []
+    for name in sorted(actions, key=lambda name: -actions[name]):
+        lines.append({"title": name, "ms": actions[name], "within": True})
+    rest = max(whole - sum(actions.values()), 0.0)
+    lines.append({"title": REST_OF_THINKING, "ms": rest, "within": True})
     return lines
 
 
@@ -200,7 +212,7 @@ def command(request: HttpRequest, verb: str) -> HttpResponse:
             words = f"Scheduling is {verb}d."
         else:
             words = f"Scheduling was {verb}d already."
-        (messages.success if changed else messages.info)(request, words)
+        show_result(request, words, changed=changed)
         return redirect("sessions")
     in_a_terminal = {"pause": "pause", "resume": "unpause"}
     context = {
@@ -208,11 +220,7 @@ def command(request: HttpRequest, verb: str) -> HttpResponse:
         "state": ClusterState.objects.get(pk=1),
         "copies": copies(request, [in_a_terminal[verb]], f"cluster/{verb}/", {"reason": ""}),
     }
-    return render(
-        request,
-        "sessions/_command.html" if wants_fragment(request) else "sessions/command.html",
-        context,
-    )
+    return render_page_or_part(request, "sessions", "command", context)
 
 
 @require_POST
@@ -232,7 +240,7 @@ def settings(request: HttpRequest) -> HttpResponse:
             )
     except ValueError as problem:
         words = str(problem)
-        messages.error(
-            request, words if "give" in words else "Give a number of seconds such as 1 or 2.5."
-        )
+        if "give" not in words:
+            words = "Give a number of seconds such as 1 or 2.5."
+        messages.error(request, words)
     return redirect("sessions")

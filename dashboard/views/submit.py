@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
@@ -23,7 +23,7 @@ from dashboard.present.amounts import with_unit
 from dashboard.present.jobs import amounts_text
 from dashboard.present.reasons import CHECK_NAMES, use_words, usual_words
 from dashboard.present.terminal import copies_of_manifest
-from dashboard.views.common import actor
+from dashboard.views.common import actor, status_for
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.documents import POLICY_LIMIT, DocumentError, read_documents
 from scheduler.domain.access import Forbidden, Permission
@@ -54,13 +54,10 @@ def _begun(request: HttpRequest, choices: list[Any]) -> dict[str, Any]:
     old = _cloned(request)
     if old is not None:
         return old
-    asked = request.GET.get("queue", "")
-    if any(choice.name == asked for choice in choices):
-        queue = asked
-    elif choices:
-        queue = choices[0].name
-    else:
-        queue = ""
+    names = [choice.name for choice in choices]
+    queue = request.GET.get("queue", "")
+    if queue not in names:
+        queue = next(iter(names), "")
     return JobForm(queue=queue, namespace="default").manifest()
 
 
@@ -69,17 +66,14 @@ def _cloned(request: HttpRequest) -> dict[str, Any] | None:
     gang = None
     if name:
         gang = gang_named(namespace, name)
-    if (
-        gang is None
-        or gang.job is None
-        or not access(request).may(Permission.VIEW, gang.queue.place)
-    ):
+    if gang is None or gang.job is None:
+        return None
+    if not access(request).may(Permission.VIEW, gang.queue.place):
         return None
     manifest = stored_job(gang.job)
     stem = name.rpartition("-")[0] or name
-    taken = Job.objects.filter(namespace=namespace, name__startswith=stem).values_list(
-        "name", flat=True
-    )[:5000]
+    alike = Job.objects.filter(namespace=namespace, name__startswith=stem)
+    taken = alike.values_list("name", flat=True)[:5000]
     manifest["metadata"]["name"] = next_name(name, taken)
     return manifest
 
@@ -89,11 +83,9 @@ def _text(manifest: object) -> str:
 
 
 def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
-    as_yaml, form, text = (
-        request.POST.get("as") == "yaml",
-        form_from_post(request.POST),
-        request.POST.get("yaml", ""),
-    )
+    as_yaml = request.POST.get("as") == "yaml"
+    form = form_from_post(request.POST)
+    text = request.POST.get("yaml", "")
     manifest, problem = _manifest(as_yaml, form, text)
     wanted = request.POST.get("do", "check")
     if wanted == "turn" and not problem:
@@ -105,48 +97,47 @@ def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
             return _submit(request, manifest)
         verdict = forecast_job(manifest, by=actor(request))
     except Rejected as refusal:
-        verdict = Forecast(
-            Prospect.REFUSED, "It cannot be submitted as it is.", violations=refusal.violations
-        )
+        verdict = _refused(refusal.violations)
     except Forbidden as refusal:
-        verdict = Forecast(
-            Prospect.REFUSED, "It cannot be submitted as it is.", violations=(_forbidden(refusal),)
-        )
-    return _render(
-        request, choices, form, text, as_yaml, verdict=verdict, line=_line_words(verdict, manifest)
-    )
+        verdict = _refused([_forbidden(refusal)])
+    line = _line_words(verdict, manifest)
+    return _render(request, choices, form, text, as_yaml, verdict=verdict, line=line)
+
+
+def _refused(violations: Iterable[Violation]) -> Forecast:
+    message = "It cannot be submitted as it is."
+    return Forecast(Prospect.REFUSED, message, violations=tuple(violations))
 
 
 def _manifest(as_yaml: bool, form: JobForm, text: str) -> tuple[Any, str]:
+    """The job that was given, and the problem where there is none."""
     if not as_yaml:
         return form.manifest(), ""
     try:
-        documents: list[Any] = [
-            document for document in read_documents(text, POLICY_LIMIT) if document is not None
-        ]
+        read = read_documents(text, POLICY_LIMIT)
+        documents: list[Any] = [document for document in read if document is not None]
     except DocumentError as error:
         return None, f"The YAML cannot be read: {error}"
-    if len(documents) > 1 or _is_list(documents):
-        if len(documents) > 1:
-            number = len(documents)
-        else:
-            number = len(documents[0]["items"])
-        return (
-            None,
+    number = _number_of_objects(documents)
+    if number is not None:
+        problem = (
             f"There are {number} objects in this text. "
-            "Submit one job at a time here; “vcctl apply -f” takes a file with many.",
+            "Submit one job at a time here; “vcctl apply -f” takes a file with many."
         )
+        return None, problem
     if documents and isinstance(documents[0], dict):
         return documents[0], ""
     return None, "The YAML must be one job: a mapping with kind, metadata and spec."
 
 
-def _is_list(documents: list[Any]) -> bool:
-    """A kind List, as kubectl writes it."""
-    return any(
-        isinstance(document, dict) and isinstance(document.get("items"), list)
-        for document in documents
-    )
+def _number_of_objects(documents: list[Any]) -> int | None:
+    """How many there are in several documents or in one kind List; None for a single object."""
+    if len(documents) > 1:
+        return len(documents)
+    for document in documents:
+        if isinstance(document, dict) and isinstance(document.get("items"), list):
+            return len(document["items"])
+    return None
 
 
 def _forbidden(refusal: Forbidden) -> Violation:
@@ -184,33 +175,38 @@ def _render(
     line: str = "",
     problem: str = "",
 ) -> HttpResponse:
+    manifest_text = text
+    if not as_yaml:
+        manifest_text = _text(form.manifest())
     context: Context = {
         "choices": choices,
         "form": form,
         "yaml": text,
         "as_yaml": as_yaml,
         "problem": problem,
-        "verdict": verdict,
-        "victims": visibility_of(request).visible_pods(verdict.victims) if verdict else None,
-        "failing": [_check(check) for check in verdict.checks if not check.passed]
-        if verdict
-        else [],
         "line": line,
-        "passing": sum(1 for check in verdict.checks if check.passed) if verdict else 0,
-        "verdict_title": _TITLES[verdict.prospect] if verdict else "",
-        "request_words": amounts_text(verdict.request) if verdict else "",
-        "alternatives": [choice for choice in choices if choice.name != form.queue][:5]
-        if _is_about_the_queue(verdict)
-        else [],
-        "copies": copies_of_manifest(
-            request,
-            text if as_yaml else _text(form.manifest()),
-            ["job", "run", "-f", "-"],
-            "apply/",
-        ),
+        "copies": copies_of_manifest(request, manifest_text, ["job", "run", "-f", "-"], "apply/"),
         "priority_classes": list(PriorityClass.objects.values_list("name", "value")),
+        "verdict": verdict,
+        "alternatives": [],
     }
-    return render(request, "jobs/new.html", context, status=400 if problem else 200)
+    if verdict is not None:
+        context |= _verdict_context(request, verdict)
+        if _is_about_the_queue(verdict):
+            others = [choice for choice in choices if choice.name != form.queue]
+            context["alternatives"] = others[:5]
+    return render(request, "jobs/new.html", context, status=status_for(problem))
+
+
+def _verdict_context(request: HttpRequest, verdict: Forecast) -> Context:
+    failing = [check for check in verdict.checks if not check.passed]
+    return {
+        "verdict_title": _TITLES[verdict.prospect],
+        "request_words": amounts_text(verdict.request),
+        "victims": visibility_of(request).visible_pods(verdict.victims),
+        "failing": [_check(check) for check in failing],
+        "passing": len(verdict.checks) - len(failing),
+    }
 
 
 _TITLES = {
@@ -257,9 +253,7 @@ def _line_words(verdict: Forecast, manifest: Mapping[str, Any]) -> str:
     return f"{who} in {queue} now; {usual_words(standing)}."
 
 
-def _is_about_the_queue(verdict: Forecast | None) -> bool:
-    if verdict is None:
-        return False
-    return verdict.code.startswith("Queue") or any(
-        item.rule_id.startswith("queue") for item in verdict.violations
-    )
+def _is_about_the_queue(verdict: Forecast) -> bool:
+    if verdict.code.startswith("Queue"):
+        return True
+    return any(item.rule_id.startswith("queue") for item in verdict.violations)

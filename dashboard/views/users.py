@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.http.access import access, page
 from dashboard.present.terminal import copies_of_call
-from dashboard.views.common import actor, next_url
+from dashboard.views.common import actor, next_url, status_for
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Access, Forbidden, Permission, Role
 from scheduler.domain.queues import ROOT
@@ -58,12 +58,14 @@ def users(request: HttpRequest) -> HttpResponse:
         found = found.filter(username__icontains=text)
     seen = Prefetch("grants", _grants_in_sight(mine))
     rows = list(found.filter(username__gt=after).prefetch_related("groups", seen)[: PAGE + 1])
+    further = ""
+    if len(rows) > PAGE:
+        further = rows[PAGE - 1].get_username()
+    groups = Group.objects.annotate(members=Count("user")).prefetch_related(seen)
     context = {
         "users": rows[:PAGE],
-        "further": rows[PAGE - 1].get_username() if len(rows) > PAGE else "",
-        "groups": Group.objects.annotate(members=Count("user"))
-        .prefetch_related(seen)
-        .order_by("name")[:PAGE],
+        "further": further,
+        "groups": groups.order_by("name")[:PAGE],
         "q": text,
         "is_cluster_admin": mine.is_cluster_admin,
     }
@@ -120,15 +122,12 @@ def _administered(mine: Access) -> set[str]:
 def grant(request: HttpRequest) -> HttpResponse:
     kind, _, name = request.POST.get("who", "").partition(":")
     queue = request.POST.get("queue", ROOT)
-    is_group = kind == "group"
+    role = request.POST.get("role", "")
     try:
-        made = grant_role(
-            user="" if is_group else name,
-            group=name if is_group else "",
-            role=request.POST.get("role", ""),
-            queue=queue,
-            by=actor(request),
-        )
+        if kind == "group":
+            made = grant_role(group=name, role=role, queue=queue, by=actor(request))
+        else:
+            made = grant_role(user=name, role=role, queue=queue, by=actor(request))
         messages.success(request, f"{name} is {made.role} on {queue} and below.")
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
@@ -179,7 +178,7 @@ def new_user(request: HttpRequest) -> HttpResponse:
     }
     context["may_empower"] = access(request).everything
     context["copies"] = copies_of_call(request, "users/", {"username": "NAME"})
-    return render(request, "accounts/new_user.html", context, status=400 if problems else 200)
+    return render(request, "accounts/new_user.html", context, status=status_for(problems))
 
 
 def _fields(request: HttpRequest) -> Context:
@@ -217,27 +216,29 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
                 return redirect("users")
             return redirect("user", name)
         found.refresh_from_db()
+    visible_grants = []
+    for grant in grants_of(found):
+        if mine.may(Permission.VIEW, grant.queue.name):
+            visible_grants.append(grant)
+    tokens = ApiToken.objects.none()
+    if mine.is_cluster_admin:
+        tokens = ApiToken.objects.filter(user=found.pk, revoked_at=None)
+    own_groups = set(found.groups.all())
     context = {
         "found": found,
         "problems": problems,
-        "grants": [
-            grant for grant in grants_of(found) if mine.may(Permission.VIEW, grant.queue.name)
-        ],
-        "groups": [
-            (group, group in found.groups.all()) for group in Group.objects.order_by("name")
-        ],
+        "grants": visible_grants,
+        "groups": [(group, group in own_groups) for group in Group.objects.order_by("name")],
         "is_cluster_admin": mine.is_cluster_admin,
         "may_change": mine.is_cluster_admin and (mine.everything or not found.is_superuser),
         "may_empower": mine.everything,
         "opened": json.dumps(_account_fields(found)),
-        "tokens": ApiToken.objects.filter(user=found.pk, revoked_at=None)
-        if mine.is_cluster_admin
-        else [],
+        "tokens": tokens,
         "sees_some": access_of(found).may_anywhere(Permission.VIEW),
         "roles": ROLES.items(),
         "queues": sorted(_administered(mine)),
     }
-    return render(request, "accounts/user.html", context, status=400 if problems else 200)
+    return render(request, "accounts/user.html", context, status=status_for(problems))
 
 
 def _change(request: HttpRequest, name: str) -> None:

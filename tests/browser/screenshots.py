@@ -59,7 +59,7 @@ PAGES = {
     "new": "/queues/-/new/?parent=research",
     "suspend": "/queues/research/suspend/",
     "delete": "/queues/research/delete/",
-    "farewell": "/queues/research/farewell/",
+    "close-first": "/queues/research/farewell/",
     "bulk": "/queues/-/commands/?command=suspend&queue=vision&queue=sandbox&queue=etl",
     "components": "/components/",
     "jobs": "/jobs/",

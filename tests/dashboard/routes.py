@@ -26,7 +26,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "queue": ("/queues/vision/", "/queues/research/", "/queues/default/", "/queues/nothing/"),
     "queue-edit": ("/queues/vision/edit/", "/queues/vision/edit/?as=yaml"),
     "queue-delete": ("/queues/vision/delete/", "/queues/research/delete/?cascade=on"),
-    "queue-farewell": ("/queues/vision/farewell/",),
+    "queue-close-first": ("/queues/vision/farewell/",),
     "queue-actions": ("/queues/vision/actions/",),
     "queue-tab": tuple(
         f"/queues/vision/{tab}/"

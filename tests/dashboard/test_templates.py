@@ -24,7 +24,9 @@ ASKED_FOR_BY_OTHERS = {
     "rest_framework/api.html",
 }
 # Of pages that are shown whole or as a part, by the name that views/queue_deletion.py puts in.
-OF_DELETION = {f"queues/{part}{name}.html" for part in ("", "_") for name in ("delete", "farewell")}
+OF_DELETION = {
+    f"queues/{part}{name}.html" for part in ("", "_") for name in ("delete", "close_first")
+}
 
 NAMES = sorted(str(path.relative_to(TEMPLATES)) for path in TEMPLATES.rglob("*.html"))
 

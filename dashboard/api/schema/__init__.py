@@ -71,11 +71,11 @@ from dashboard.api.schema.me import (
 )
 from dashboard.api.schema.parts import Notice, Problem, Violation, page_of, patch_of, saved
 from dashboard.api.schema.queues import (
+    CloseFirst,
     CommandAnswer,
     DeletedQueues,
     Deletion,
     Export,
-    Farewell,
     FlatTree,
     History,
     Kept,
@@ -104,6 +104,7 @@ __all__ = [
     "BulkJob",
     "BulkRun",
     "CheckedPolicy",
+    "CloseFirst",
     "Cluster",
     "ClusterCommandAnswer",
     "Command",
@@ -116,7 +117,6 @@ __all__ = [
     "Eviction",
     "Explanation",
     "Export",
-    "Farewell",
     "FlatTree",
     "Forecast",
     "GivenBulkRun",

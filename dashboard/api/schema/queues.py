@@ -184,7 +184,7 @@ CommandAnswer = shape(
     users=s.ListField(child=s.CharField()),
     warnings=Caution(many=True),
 )
-Farewell = shape(
+CloseFirst = shape(
     "Farewell",
     planned=s.ListField(child=s.CharField()),
     deleted=s.ListField(child=s.CharField()),

@@ -304,11 +304,11 @@ def test_the_dialog_says_what_goes_and_what_stays(admin: Caller):
     Grant.objects.create(user=admin.user, role="viewer", queue=Queue.objects.get(name="ml"))
 
     asked = " ".join(pages.get("/queues/ml/delete/").content.decode().split())
-    farewell = " ".join(pages.get("/queues/ml/farewell/").content.decode().split())
+    closing = " ".join(pages.get("/queues/ml/farewell/").content.decode().split())
     pages.post("/queues/ml/delete/", {"queue": "ml"})
     gone = pages.get("/queues/ml/")
 
-    for page in (asked, farewell):
+    for page in (asked, closing):
         assert "2 job records" in page
         assert "1 role granted on it" in page
         assert "1 suspended job cannot be resumed" in page

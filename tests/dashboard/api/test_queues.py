@@ -153,13 +153,13 @@ class TestCloseFirst:
         admin.post("jobs/", job("busy", "b"), expect=201)
 
     def test_it_is_planned_shown_and_taken_back(self, admin: Caller):
-        farewell = "queues/a/?close_first=true&cascade=true&reason=moved"
-        look = admin.delete(f"{farewell}&dry_run=true")
+        closing = "queues/a/?close_first=true&cascade=true&reason=moved"
+        look = admin.delete(f"{closing}&dry_run=true")
         assert (look["planned"], look["deleted"], look["dryRun"]) == (["b", "a"], [], True)
         assert admin.get("queues/a/deletion/")["planned"] is False
         assert admin.get("queues/a/")["status"]["state"] == "Open"
 
-        done = admin.delete(farewell, expect=202)
+        done = admin.delete(closing, expect=202)
         assert {**done, "dryRun": True, "closing": {**done["closing"], "dryRun": True}} == look
         assert done["closing"]["podgroups"]["waiting"] == 1
         plan = admin.get("queues/a/deletion/")

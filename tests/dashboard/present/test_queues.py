@@ -58,8 +58,11 @@ DESERVED = "deserved"
 
 
 def span(quota: Quota, kind: str) -> tuple[int, int]:
-    (found,) = [span for span in bar_spans(quota) if span.kind == kind]
-    return found.start, found.width
+    """Where it starts and how wide it is; (0, 0) where it is not drawn."""
+    drawn = {found.kind: found for found in bar_spans(quota)}
+    if kind not in drawn:
+        return 0, 0
+    return drawn[kind].start, drawn[kind].width
 
 
 def test_allocated_within_deserved_is_solid():

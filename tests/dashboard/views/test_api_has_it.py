@@ -19,7 +19,7 @@ COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
     "queue-commands": [("commands", "create")],
     "queue-command": [("queues", verb) for verb in ("open", "close", "suspend", "resume")],
     "queue-delete": [("queues", "destroy")],
-    "queue-farewell": [("queues", "destroy"), ("queues", "deletion")],
+    "queue-close-first": [("queues", "destroy"), ("queues", "deletion")],
     "queue-keep": [("queues", "keep")],
     "job-new": [("jobs", "create"), ("forecast", "post")],
     "job-views": [("views", "create"), ("views", "partial_update")],

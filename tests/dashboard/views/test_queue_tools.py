@@ -150,15 +150,15 @@ class TestCopies:
 
     def test_deleting_and_several_at_once_have_theirs(self, admin: Client):
         deleting = admin.get("/queues/vision/delete/?cascade=on").context["copies"]
-        farewell = admin.get("/queues/vision/farewell/").context["copies"]
+        closing = admin.get("/queues/vision/farewell/").context["copies"]
         several = admin.get(
             "/queues/-/commands/?command=suspend&queue=vision&queue=language"
         ).context["copies"]
 
         assert deleting["cli"] == "vcctl queue delete vision --cascade"
         assert shlex.split(deleting["curl"])[:3] == ["curl", "-X", "DELETE"]
-        assert farewell["cli"] == "vcctl queue delete vision --close-first"
-        assert shlex.split(farewell["curl"])[-1].endswith("/api/v1/queues/vision/?close_first=true")
+        assert closing["cli"] == "vcctl queue delete vision --close-first"
+        assert shlex.split(closing["curl"])[-1].endswith("/api/v1/queues/vision/?close_first=true")
         assert several["cli"].splitlines() == [
             "vcctl queue suspend language",
             "vcctl queue suspend vision",
@@ -469,7 +469,7 @@ class TestFolding:
         assert preference_of(user).theme == "dark"
 
 
-class TestFarewell:
+class TestCloseFirst:
     def test_opening_a_queue_that_is_to_be_deleted_says_what_it_takes_back(self, admin: Client):
         admin.post("/queues/vision/farewell/", {"queue": ["vision"]})
 

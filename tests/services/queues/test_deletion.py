@@ -39,17 +39,17 @@ def there() -> set[str]:
 
 
 def test_an_empty_queue_is_gone_at_once(admin: Actor):
-    farewell = close_then_delete("train", shown=["train"], by=admin)
+    closing = close_then_delete("train", shown=["train"], by=admin)
 
-    assert (farewell.is_gone, there()) == (True, {"team"})
+    assert (closing.is_gone, there()) == (True, {"team"})
     assert not PlannedDeletion.objects.exists()
 
 
 def test_a_busy_one_is_closed_and_deleted_when_it_has_drained(admin: Actor):
     podgroup("gang", "train", "Running")
 
-    farewell = close_then_delete("train", shown=["train"], by=admin, reason="moved")
-    assert (farewell.is_gone, states("train")) == (False, {"train": "Closing"})
+    closing = close_then_delete("train", shown=["train"], by=admin, reason="moved")
+    assert (closing.is_gone, states("train")) == (False, {"train": "Closing"})
     assert carry_out_deletions() == 0
 
     complete("gang")
@@ -70,10 +70,10 @@ def test_a_busy_one_is_closed_and_deleted_when_it_has_drained(admin: Actor):
 def test_a_look_changes_nothing(admin: Actor):
     podgroup("gang", "train", "Running")
 
-    farewell = close_then_delete("team", by=admin, dry_run=True)
+    closing = close_then_delete("team", by=admin, dry_run=True)
 
-    assert farewell.queues == ("train", "team")
-    assert (farewell.closing.podgroups["running"], farewell.is_gone) == (1, False)
+    assert closing.queues == ("train", "team")
+    assert (closing.closing.podgroups["running"], closing.is_gone) == (1, False)
     assert states("team", "train") == {"team": "Open", "train": "Open"}
     assert not PlannedDeletion.objects.exists()
 
