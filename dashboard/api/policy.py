@@ -185,7 +185,9 @@ def _given_policy(request: Request) -> tuple[str, str]:
         text = _text_in(body)
     if text is not None:
         reason = body.get("reason")
-        return text, reason if isinstance(reason, str) else ""
+        if not isinstance(reason, str):
+            reason = ""
+        return text, reason
     if "actions" in body or "tiers" in body:
         return getattr(request, "raw_text", ""), ""
     raise _no_policy()

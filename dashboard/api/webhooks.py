@@ -282,15 +282,16 @@ def _allowed(verdict: Verdict) -> dict[str, Any]:
 
 
 def _refused(verdict: Verdict) -> dict[str, Any]:
-    by_state = all(violation.rule_id in _BY_STATE for violation in verdict.violations)
     causes = [_cause_json(violation) for violation in verdict.violations]
     status = {
         "status": "Failure",
-        "code": 409 if by_state else 400,
-        "reason": "Conflict" if by_state else "BadRequest",
+        "code": 400,
+        "reason": "BadRequest",
         "message": in_words(verdict.violations),
         "details": {"causes": causes},
     }
+    if all(violation.rule_id in _BY_STATE for violation in verdict.violations):
+        status |= {"code": 409, "reason": "Conflict"}
     return {**_allowed(verdict), "allowed": False, "status": status}
 
 

@@ -43,11 +43,11 @@ def sentence(violation: Mapping[str, str], options: Collection[str] = ()) -> str
         where = f" ({place})"
     else:
         where = ""
-    told = f"{message.rstrip('.')}{where}."
+    words = f"{message.rstrip('.')}{where}."
     fix = _fix_text(violation, options)
     if fix:
-        return f"{told} Fix: {fix}."
-    return told
+        return f"{words} Fix: {fix}."
+    return words
 
 
 def option_for(field: str, options: Collection[str]) -> str:

@@ -65,10 +65,16 @@ def _rounded(number: float) -> str:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    def rank(name: str) -> tuple[int, str]:
-        return (_FIRST.index(name) if name in _FIRST else 9 if name in _LAST else 5, name)
+    """The usual resources first, those of little interest last, the others by name."""
+    return sorted(names, key=lambda name: (_rank(name), name))
 
-    return sorted(names, key=rank)
+
+def _rank(name: str) -> int:
+    if name in _FIRST:
+        return _FIRST.index(name)
+    if name in _LAST:
+        return 9
+    return 5
 
 
 def joined(amounts: Mapping[str, object] | None, nothing: str = "-") -> str:

@@ -21,6 +21,13 @@ Reason = Annotated[
 ]
 
 
+def reason_body(reason: str) -> dict[str, str]:
+    """The body of a command: empty where no reason was given."""
+    if not reason:
+        return {}
+    return {"reason": reason}
+
+
 def confirm(question: str, yes: bool) -> None:
     """Go on only with a yes. Where nobody can answer, say so instead of guessing."""
     if yes:
@@ -44,11 +51,11 @@ def confirm_if_watched(question: Callable[[], str], yes: bool) -> None:
 def _ask_yes_or_no(question: str) -> bool:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    said = sys.stdin.readline()
-    if not said:
+    answer = sys.stdin.readline()
+    if not answer:
         output.remark("")
         raise usage(
             "Nobody answered the question above, so nothing was done. Say --yes to go on without "
             "it, --dry-run to look first."
         )
-    return said.strip().lower() in ("y", "yes")
+    return answer.strip().lower() in ("y", "yes")

@@ -121,9 +121,9 @@ class Api:
     # Writing
 
     def post(self, where: str, body: Any = None, dry_run: bool = False, **parameters: Any) -> Any:
-        return self.ask(
-            "POST", where, _with_dry_run(parameters, dry_run), {} if body is None else body
-        )
+        if body is None:
+            body = {}
+        return self.ask("POST", where, _with_dry_run(parameters, dry_run), body)
 
     def put(self, where: str, body: Any, dry_run: bool = False, **parameters: Any) -> Any:
         return self.ask("PUT", where, _with_dry_run(parameters, dry_run), body)
@@ -151,9 +151,9 @@ class Api:
     def ask(
         self, method: str, where: str, parameters: Mapping[str, Any] | None = None, body: Any = None
     ) -> Any:
-        return self._read_answer(
-            self.send(method, where, parameters, **({} if body is None else {"json": body}))
-        )
+        if body is None:
+            return self._read_answer(self.send(method, where, parameters))
+        return self._read_answer(self.send(method, where, parameters, json=body))
 
     def send(
         self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any
@@ -233,7 +233,9 @@ def _import_httpx() -> Any:
 
 
 def _with_dry_run(parameters: Mapping[str, Any], dry_run: bool) -> dict[str, Any]:
-    return {**parameters, **({"dry_run": "true"} if dry_run else {})}
+    if dry_run:
+        return {**parameters, "dry_run": "true"}
+    return dict(parameters)
 
 
 def _trusted_certificates(target: Target) -> Any:
@@ -265,9 +267,9 @@ def _unreachable_message(target: Target, error: Exception) -> str:
 
 
 def _pause_before_retry(response: httpx.Response) -> float:
-    told = response.headers.get("Retry-After", "")
-    if told.isdigit():
-        return min(float(told), _LONGEST_PAUSE)
+    seconds = response.headers.get("Retry-After", "")
+    if seconds.isdigit():
+        return min(float(seconds), _LONGEST_PAUSE)
     return 1.0
 
 
@@ -282,9 +284,10 @@ def _problem_of(response: httpx.Response, target: Target) -> Problem:
             f"{target.server} answered with {response.status_code} and no explanation. Is it a "
             "Fumarole server?"
         )
-        return Problem(message, code if code is not ExitCode.REFUSED else ExitCode.NO_CONNECTION)
+        if code is ExitCode.REFUSED:
+            code = ExitCode.NO_CONNECTION
+        return Problem(message, code)
     if response.status_code == 401:
         return Problem(f"{detail} Sign in with vcctl login, or give a token in VCCTL_TOKEN.", code)
-    return Problem(
-        "\n".join(sentence(violation, own_options) for violation in violations) or detail, code
-    )
+    sentences = [sentence(violation, own_options) for violation in violations]
+    return Problem("\n".join(sentences) or detail, code)

@@ -141,19 +141,24 @@ def _with_connection(function: Callable[..., None], shared: Options) -> Callable
 
     signature = inspect.signature(function, eval_str=True)
     taken = {*signature.parameters, *shared}
+    why: Options = {}
     if "dry_run" in taken and "reason" not in taken:
         why = _WHY
-    else:
-        why = {}
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
-        own = {name: given.pop(name) for name in _CONNECTION}
-        said = {name: value for name, value in own.items() if value != _CONNECTION[name][1]}
+        connection = {}
+        for name in _CONNECTION:
+            value = given.pop(name)
+            if value != _CONNECTION[name][1]:
+                connection[name] = value
+        reason = ""
+        if why:
+            reason = given.pop("reason")
         words = options
         if given.get("file"):
             words = frozenset()  # the file names its own fields
-        client.use(replace(_of_program, **said), given.pop("reason") if why else "", words)
+        client.use(replace(_of_program, **connection), reason, words)
         function(**given)
 
     own = [

@@ -133,8 +133,10 @@ def _root_options(
 
 
 def main() -> None:
-    is_completion = "_VCCTL_COMPLETE" in os.environ
-    run(program(() if is_completion else sys.argv[1:]), "vcctl")
+    arguments = sys.argv[1:]
+    if "_VCCTL_COMPLETE" in os.environ:
+        arguments = []
+    run(program(arguments), "vcctl")
 
 
 def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None:
@@ -197,13 +199,13 @@ def _usage_error(error: TyperException) -> ExitCode:
     if type(error).__name__ == "NoArgsIsHelpError":
         return _print_error(error.format_message(), ExitCode.USAGE)
     message = error.format_message().rstrip()
+    end = "."
+    if message.endswith("?"):
+        end = "?"
+    hint = ""
     if context is not None:
         hint = f" {context.command_path} --help says how."
-    else:
-        hint = ""
-    return _print_error(
-        f"{message.rstrip('.?')}{'?' if message.endswith('?') else '.'}{hint}", ExitCode.USAGE
-    )
+    return _print_error(f"{message.rstrip('.?')}{end}{hint}", ExitCode.USAGE)
 
 
 def _run_short(name: str) -> None:

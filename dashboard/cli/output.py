@@ -88,11 +88,20 @@ def harmless(text: str) -> str:
 
 def counted(number: int, one: str) -> str:
     """ "1 gang", "3 gangs"."""
-    return f"{number} {one}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"1 {one}"
+    return f"{number} {one}s"
 
 
 def line(text: str = "") -> None:
     typer.echo(harmless(text))
+
+
+def done(message: str, dry_run: bool) -> None:
+    """What a command did, or would have done."""
+    if dry_run:
+        message += " (dry run)"
+    line(message)
 
 
 def remark(text: str) -> None:
@@ -120,6 +129,14 @@ def show(
             line(name_of(found))
     else:
         table(objects, form is Format.WIDE).print()
+
+
+def show_saved(saved: Mapping[str, Any], form: Format) -> None:
+    """An object as it was stored, without what was only said about storing it."""
+    shown = dict(saved)
+    shown.pop("warnings", None)
+    shown.pop("changed", None)
+    show_value(shown, form)
 
 
 def show_value(value: Any, form: Format) -> None:

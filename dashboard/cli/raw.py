@@ -83,9 +83,13 @@ def ask(
     where = address.removeprefix("/").removeprefix("api/v1/")
     if verb == "DELETE" and not dry_run:
         confirm(f"Delete {where}? This cannot be undone.", yes)
-    parameters = {**_read_parameters(query or []), **({"dry_run": "true"} if dry_run else {})}
+    parameters = _read_parameters(query or [])
+    if dry_run:
+        parameters["dry_run"] = "true"
     answer = api().ask(verb, where, parameters, _read_body(data, file))
-    output.show_value(answer, Format.YAML if form is Format.YAML else Format.JSON)
+    if form is not Format.YAML:
+        form = Format.JSON
+    output.show_value(answer, form)
 
 
 def _read_parameters(pairs: list[str]) -> dict[str, str]:
@@ -103,8 +107,10 @@ def _read_body(data: str, file: str) -> Any:
         return None
     if data:
         source = Source("-d", data)
+    elif file == "-":
+        source = Source(file, read_text(None))
     else:
-        source = Source(file, read_text(None if file == "-" else Path(file)))
+        source = Source(file, read_text(Path(file)))
     found = documents_of([source])
     if len(found) == 1:
         return found[0]

@@ -77,14 +77,11 @@ def reference() -> str:
         _option_text(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS
     )
     parts = [_HEAD.format(help=HELP, codes=codes, connection=connection)]
-    for name, command in sorted(
-        root.commands.items(), key=lambda item: (not hasattr(item[1], "commands"), item[0])
-    ):
-        parts += (
-            _group_lines(f"vcctl {name}", command)
-            if hasattr(command, "commands")
-            else _command_lines(f"vcctl {name}", command, "##")
-        )
+    groups = {name for name, command in root.commands.items() if hasattr(command, "commands")}
+    for name in sorted(groups):
+        parts += _group_lines(f"vcctl {name}", root.commands[name])
+    for name in sorted(root.commands.keys() - groups):
+        parts += _command_lines(f"vcctl {name}", root.commands[name], "##")
     parts.append("## Short forms\n\nAs Volcano's own: `-n` is the name, `-N` the namespace.\n")
     for name, app in PROGRAMS.items():
         parts += _command_lines(name, typer.main.get_command(app), "###")
@@ -131,10 +128,10 @@ def _option_text(parameter: Any) -> str:
         value = ""
     default = parameter.default
     if default in (None, "", False, ()) or callable(default):
-        told = ""
+        default_words = ""
     else:
-        told = f" Default: {_default_text(default)}."
-    return f"- {flags}{value}: {parameter.help or ''}{told}"
+        default_words = f" Default: {_default_text(default)}."
+    return f"- {flags}{value}: {parameter.help or ''}{default_words}"
 
 
 def _default_text(default: Any) -> str:

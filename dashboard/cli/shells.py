@@ -35,10 +35,10 @@ def completion(
     nodes.
     """
     if shell not in SHELLS:
-        raise usage(
-            f"{'The shell ' + shell + ' is not known' if shell else 'Which shell'}? Give one of "
-            f"{', '.join(SHELLS)}."
-        )
+        question = "Which shell"
+        if shell:
+            question = f"The shell {shell} is not known"
+        raise usage(f"{question}? Give one of {', '.join(SHELLS)}.")
     from typer._completion_shared import get_completion_script
 
     for program in PROGRAMS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dashboard.cli import output
 
@@ -51,10 +51,12 @@ class Table:
 
         Where that is too much, the terminal breaks the lines.
         """
-        return sum(
-            min(width, _FOLDED_TO) if width > _FOLDED_FROM else width
-            for width in self._column_widths(_TERMINAL_GAP)
-        )
+        least = 0
+        for width in self._column_widths(_TERMINAL_GAP):
+            if width > _FOLDED_FROM:
+                width = min(width, _FOLDED_TO)
+            least += width
+        return least
 
     def coloured(self) -> rich.table.Table:
         from rich.table import Table as RichTable
@@ -63,23 +65,19 @@ class Table:
         table = RichTable(
             box=None, pad_edge=False, header_style="bold", padding=(0, _TERMINAL_GAP, 0, 0)
         )
-        for index, (column, width) in enumerate(
-            zip(self.columns, self._column_widths(_TERMINAL_GAP), strict=True)
-        ):
-            numbers = all(_is_number(row[index]) for row in self.rows)
-            table.add_column(
-                column,
-                justify="right" if numbers else "left",
-                overflow="fold",
-                no_wrap=width <= _FOLDED_FROM,
-            )
+        widths = self._column_widths(_TERMINAL_GAP)
+        for index, column in enumerate(self.columns):
+            side: Literal["left", "right"] = "left"
+            if all(_is_number(row[index]) for row in self.rows):
+                side = "right"
+            is_narrow = widths[index] <= _FOLDED_FROM
+            table.add_column(column, justify=side, overflow="fold", no_wrap=is_narrow)
         for row in self.rows:
-            table.add_row(
-                *(
-                    Text(cell_text(cell), style=output.STATE_STYLES.get(str(cell), ""))
-                    for cell in row
-                )
-            )
+            cells = []
+            for cell in row:
+                style = output.STATE_STYLES.get(str(cell), "")
+                cells.append(Text(cell_text(cell), style=style))
+            table.add_row(*cells)
         return table
 
 
@@ -99,8 +97,9 @@ def _pad_row(row: Sequence[object], widths: Sequence[int], volcano: bool) -> str
     cells = []
     for index, (cell, width) in enumerate(zip(row, widths, strict=True)):
         text = cell_text(cell)
-        padded = text.ljust(width)
-        cells.append(padded if index == last or len(padded) > len(text) else f"{text} ")
+        if index != last and len(text) >= width:
+            width = len(text) + 1
+        cells.append(text.ljust(width))
     joined = "".join(cells)
     if volcano:
         return joined

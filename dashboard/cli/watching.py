@@ -39,6 +39,14 @@ _ENTER, _LEAVE = (
 )
 
 
+def draw_or_watch(draw: Callable[[], None], stay: bool, interval: float) -> None:
+    """Draw once, or again and again with --watch."""
+    if stay:
+        watch(draw, interval)
+    else:
+        draw()
+
+
 def watch(
     draw: Callable[[], None], interval: float, until: Callable[[], bool] = lambda: False
 ) -> None:

@@ -48,8 +48,10 @@ ALSO = {"activity": ("/audit/",)}  # other addresses that belong to an entry
 def console(request: HttpRequest) -> dict[str, Any]:
     preference = _preference_of_reader(request)
     theme = request.COOKIES.get(THEME_COOKIE) or preference.theme
+    if theme not in THEMES:
+        theme = "system"
     return {
-        "theme": theme if theme in THEMES else "system",
+        "theme": theme,
         "time_zone": preference.time_zone,
         "as_of": getattr(request, "as_of", ""),
         "json_url": json_address(request),

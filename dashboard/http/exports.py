@@ -70,7 +70,10 @@ def as_json_list(rows: Iterable[Any]) -> Iterator[str]:
     for row in rows:
         yield f"{begin}\n{json.dumps(row, ensure_ascii=False)}"
         begin = ","
-    yield "[]\n" if begin == "[" else "\n]\n"
+    if begin == "[":
+        yield "[]\n"
+    else:
+        yield "\n]\n"
 
 
 def as_json_lines(rows: Iterable[Any]) -> Iterator[str]:

@@ -106,10 +106,12 @@ def _reversed_column(name: str) -> str:
 
 
 def _value_in(row: Any, name: str) -> Any:
-    if isinstance(row, dict):
-        value = row["id" if name == "pk" else name]
-    else:
+    if not isinstance(row, dict):
         value = _attribute(row, name)
+    elif name == "pk":
+        value = row["id"]
+    else:
+        value = row[name]
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return value

@@ -170,9 +170,10 @@ def list_contexts(form: Output = Format.TABLE) -> None:
     else:
         table = []
         for row in rows:
-            table.append(
-                ["*" if row["current"] else "", row["name"], row["server"], row["user"] or "-"]
-            )
+            mark = ""
+            if row["current"]:
+                mark = "*"
+            table.append([mark, row["name"], row["server"], row["user"] or "-"])
         Table(
             ("Current", "Name", "Server", "User"),
             list(table),

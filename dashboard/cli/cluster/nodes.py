@@ -8,24 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from dashboard.cli import amounts, output
-from dashboard.cli.asking import DryRun, Reason, Yes, confirm
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm, reason_body
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command, new_app
 from dashboard.cli.names import NodeArgument
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 from dashboard.cli.tables import Table
-from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, draw_or_watch
 
 app = new_app("Nodes: what they have and use; take them out of work and back.")
 Row = Mapping[str, Any]
 
 
 def _node_status(node: Row) -> str:
-    ready = any(
-        one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"]
-    )
-    if not ready:
+    conditions = {one["type"]: one["status"] for one in node["status"]["conditions"]}
+    if conditions.get("Ready") != "True":
         return "NotReady"
     if node["spec"]["unschedulable"]:
         return "Cordoned"
@@ -33,11 +31,15 @@ def _node_status(node: Row) -> str:
 
 
 def _nodes_table(nodes: Sequence[Row], wide: bool) -> Table:
-    used = {name for node in nodes for name in node["status"]["allocatable"]}
-    resources = [
-        name for name in amounts.in_order(used) if wide or name not in ("pods", "ephemeral-storage")
-    ]
-    columns = ["Name", "Status", "Pods", "Age", *resources, *(["Taints", "Labels"] if wide else [])]
+    names: set[str] = set()
+    for node in nodes:
+        names.update(node["status"]["allocatable"])
+    if not wide:
+        names -= {"pods", "ephemeral-storage"}
+    resources = amounts.in_order(names)
+    columns = ["Name", "Status", "Pods", "Age", *resources]
+    if wide:
+        columns += ["Taints", "Labels"]
     return Table(columns, [_node_row(node, resources, wide) for node in nodes])
 
 
@@ -54,11 +56,11 @@ def _node_row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[objec
     ]
     if not wide:
         return row
-    taints = ",".join(
-        f"{taint.get('key', '')}:{taint.get('effect', '')}" for taint in node["spec"]["taints"]
-    )
-    labels = ",".join(f"{key}={value}" for key, value in sorted(metadata["labels"].items()))
-    return [*row, taints or "-", labels or "-"]
+    taints = []
+    for taint in node["spec"]["taints"]:
+        taints.append(f"{taint.get('key', '')}:{taint.get('effect', '')}")
+    labels = [f"{key}={value}" for key, value in sorted(metadata["labels"].items())]
+    return [*row, ",".join(taints) or "-", ",".join(labels) or "-"]
 
 
 def _used_of_total(status: Row, resource: str) -> str:
@@ -92,20 +94,18 @@ def list_nodes(
     def draw() -> None:
         output.show(api().all("nodes/", label=selector), form, _nodes_table)
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 def _give_order(name: str, verb: str, reason: str, dry_run: bool) -> None:
     answer = _send_order(name, verb, reason, dry_run)
-    output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
+    output.done(answer["message"], dry_run)
     if dry_run:
         _show_touched(answer)
 
 
 def _send_order(name: str, verb: str, reason: str, dry_run: bool) -> Any:
-    return api().post(
-        path("nodes", name, verb), {"reason": reason} if reason else {}, dry_run=dry_run
-    )
+    return api().post(path("nodes", name, verb), reason_body(reason), dry_run=dry_run)
 
 
 def _node_name(name: str, verb: str) -> str:
@@ -133,7 +133,10 @@ def _show_touched(answer: Row) -> None:
 
 
 def _pods_left(gang: Row) -> str:
-    return f"{gang['left']} of {gang['minMember']} needed{': too few' if gang['breaks'] else ''}"
+    words = f"{gang['left']} of {gang['minMember']} needed"
+    if gang["breaks"]:
+        words += ": too few"
+    return words
 
 
 def _order_with_care(name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:

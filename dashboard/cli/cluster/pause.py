@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from dashboard.cli import output
-from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched, reason_body
 from dashboard.cli.client import api
 from dashboard.cli.commands import command
 
@@ -28,5 +28,5 @@ def unpause(reason: Reason = "", dry_run: DryRun = False) -> None:
 
 
 def _give_order(verb: str, reason: str, dry_run: bool) -> None:
-    answer = api().post(f"cluster/{verb}/", {"reason": reason} if reason else {}, dry_run=dry_run)
-    output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
+    answer = api().post(f"cluster/{verb}/", reason_body(reason), dry_run=dry_run)
+    output.done(answer["message"], dry_run)

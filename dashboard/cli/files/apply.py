@@ -84,11 +84,10 @@ def apply(
         return
     for result in answer["results"]:
         output.warn(result["warnings"])
-        output.line(
-            _result_line(result)
-            if form is not Format.NAME
-            else f"{result['kind'].lower()}/{result['name']}"
-        )
+        if form is Format.NAME:
+            output.line(f"{result['kind'].lower()}/{result['name']}")
+        else:
+            output.line(_result_line(result))
     if dry_run and form is not Format.NAME:
         output.line("(dry run)")
 
@@ -142,8 +141,8 @@ def _places_in_words(places: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        told = _INDEX.sub(lambda match: _place_of(places, match), str(problem))
-        raise Problem(told, problem.code) from None
+        message = _INDEX.sub(lambda match: _place_of(places, match), str(problem))
+        raise Problem(message, problem.code) from None
 
 
 def _place_of(places: Sequence[str], match: re.Match[str]) -> str:

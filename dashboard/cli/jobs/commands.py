@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from dashboard.cli import output
-from dashboard.cli.asking import DryRun, Reason, Yes, confirm
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm, reason_body
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import Options, command
 from dashboard.cli.jobs.read import ENDED, app
@@ -20,23 +20,14 @@ _LOOK_AGAIN_SECONDS = 0.5
 
 def command_job(place: str, name: str, verb: str, reason: str, dry_run: bool, yes: bool) -> None:
     where = path("jobs", place, name, verb)
-    if reason:
-        body = {"reason": reason}
-    else:
-        body = {}
-    if (
-        verb in _LOSES_WORK
-        and not dry_run
-        and not yes
-        and api().post(where, body, dry_run=True)["changed"]
-    ):
+    body = reason_body(reason)
+    is_asked = verb in _LOSES_WORK and not dry_run and not yes
+    if is_asked and api().post(where, body, dry_run=True)["changed"]:
         phase = _phase_of(path("jobs", place, name))
-        confirm(
-            f"{verb.capitalize()} {place}/{name}, which is {phase}? It {_LOSES_WORK[verb]}.",
-            yes,
-        )
+        words = f"{verb.capitalize()} {place}/{name}, which is {phase}? It {_LOSES_WORK[verb]}."
+        confirm(words, yes)
     answer = api().post(where, body, dry_run=dry_run)
-    output.line(f"{answer['message']}{' (dry run)' if dry_run else ''}")
+    output.done(answer["message"], dry_run)
 
 
 def delete_job(place: str, name: str, dry_run: bool, yes: bool) -> None:

@@ -22,7 +22,7 @@ from dashboard.cli.names import (
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 from dashboard.cli.tables import Table
-from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, draw_or_watch, watch
 
 app = new_app("Jobs: submit them, look at them, ask why they wait, stop and start them.")
 pods = new_app("Pods of jobs.")
@@ -111,13 +111,11 @@ def job_table(jobs: Sequence[Row], wide: bool, namespaces: bool = False) -> Tabl
         rows = [[place, *row] for place, row in zip(places, rows, strict=True)]
         if widths:
             widths = [_column_width("Namespace", places), *widths]
-        else:
-            widths = []
     return Table(columns, list(rows), widths)
 
 
 def _column_width(title: str, cells: Iterable[object]) -> int:
-    return max(len(title), *(len(str(cell)) for cell in (title, *cells))) + 3
+    return max(len(str(cell)) for cell in (title, *cells)) + 3
 
 
 def _wide_cells(job: Row) -> list[object]:
@@ -134,18 +132,19 @@ def matching_jobs(
     queue: str, namespace: str, everywhere: bool, phase: str, scheduler: str, like: str
 ) -> list[dict[str, Any]]:
     """As Volcano: the scheduler's name is compared, and any part of a name will do."""
+    where = namespace
     if everywhere:
         where = ""
-    else:
-        where = namespace
     found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
-    result: list[dict[str, Any]] = []
-    for job in found:
-        if like in job["metadata"]["name"] and (
-            not scheduler or job["spec"].get("schedulerName", "volcano") == scheduler
-        ):
-            result.append(job)
-    return result
+    jobs = [job for job in found if like in job["metadata"]["name"]]
+    if scheduler:
+        jobs = [job for job in jobs if _scheduler_of(job) == scheduler]
+    return jobs
+
+
+def _scheduler_of(job: Row) -> str:
+    name: str = job["spec"].get("schedulerName", "volcano")
+    return name
 
 
 @command(
@@ -177,7 +176,7 @@ def list_jobs(
         found = matching_jobs(queue, namespace, everywhere, phase, scheduler, like)
         output.show(found, form, lambda jobs, wide: job_table(jobs, wide, everywhere))
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 @command(
@@ -215,27 +214,17 @@ def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
     yield "Namespace", metadata["namespace"]
     yield "Queue", spec["queue"]
     yield "User", status["owner"] or "-"
-    yield (
-        "Created",
-        f"{output.clock(metadata['creationTimestamp'])} "
-        f"({output.age(metadata['creationTimestamp'])} ago)",
-    )
+    created = metadata["creationTimestamp"]
+    yield "Created", f"{output.clock(created)} ({output.age(created)} ago)"
+    phase = state["phase"]
     if state.get("since"):
-        since = f" since {output.clock(state['since'])}"
-    else:
-        since = ""
-    yield (
-        "Phase",
-        f"{state['phase']}{since}{'. ' + state['message'] if state.get('message') else ''}",
-    )
+        phase += f" since {output.clock(state['since'])}"
+    if state.get("message"):
+        phase += f". {state['message']}"
+    yield "Phase", phase
     yield "Needs at once", output.counted(spec.get("minAvailable", 0), "pod")
-    yield (
-        "Pods",
-        ", ".join(
-            f"{status[kind]} {kind}"
-            for kind in ("pending", "running", "succeeded", "failed", "unknown")
-        ),
-    )
+    kinds = ("pending", "running", "succeeded", "failed", "unknown")
+    yield "Pods", ", ".join(f"{status[kind]} {kind}" for kind in kinds)
     yield "Retries", f"{status['retryCount']} of {spec.get('maxRetry', 0)}"
     reason = (status.get("podgroup") or {}).get("reason")
     if reason:
@@ -269,22 +258,13 @@ def _print_pods(namespace: str, job: str) -> None:
 
 
 def _print_events(namespace: str, name: str) -> None:
-    found = []
+    rows = []
     for event in api().all("events/", limit=8, namespace=namespace, name=name):
-        found.append(event["spec"])
-    if found:
+        spec = event["spec"]
+        age = output.age(spec["lastAt"])
+        rows.append([age, spec["type"], spec["reason"], spec["count"], spec["message"]])
+    if rows:
         output.line()
-        rows = []
-        for one in found:
-            rows.append(
-                [
-                    output.age(one["lastAt"]),
-                    one["type"],
-                    one["reason"],
-                    one["count"],
-                    one["message"],
-                ]
-            )
         Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()
 
 
@@ -305,23 +285,24 @@ def explain_job(
             f"{state.get('message') or ''}".rstrip()
         )
         return
-    told = api().get(path("podgroups", place, wanted, "explain"))
+    answer = api().get(path("podgroups", place, wanted, "explain"))
     if form in (Format.JSON, Format.YAML):
-        output.show_value(told, form)
+        output.show_value(answer, form)
         return
-    if told.get("position"):
-        position = f" It is number {told['position']} of those that wait in {job['spec']['queue']}."
-    else:
-        position = ""
-    if told.get("reason"):
-        reason = f"{told['reason']}: "
-    else:
-        reason = ""
-    owner = ""
-    if told.get("owner"):
-        owner = f" Ask {told['owner']}, the owner of {job['spec']['queue']}."
-    output.line(f"{place}/{wanted} ({told['phase']}): {reason}{told['message']}{position}{owner}")
-    _print_checks(told.get("checks") or [])
+    words = _why_waiting(answer, job["spec"]["queue"])
+    output.line(f"{place}/{wanted} ({answer['phase']}): {words}")
+    _print_checks(answer.get("checks") or [])
+
+
+def _why_waiting(answer: Row, queue: str) -> str:
+    words: str = answer["message"]
+    if answer.get("reason"):
+        words = f"{answer['reason']}: {words}"
+    if answer.get("position"):
+        words += f" It is number {answer['position']} of those that wait in {queue}."
+    if answer.get("owner"):
+        words += f" Ask {answer['owner']}, the owner of {queue}."
+    return words
 
 
 def _print_checks(checks: Sequence[Row]) -> None:
@@ -342,9 +323,9 @@ def _check_cell(check: Row, column: str) -> str:
 
 
 def _cell_text(value: object) -> str:
-    if isinstance(value, bool):
-        if value:
-            return "yes"
+    if value is True:
+        return "yes"
+    if value is False:
         return "no"
     if isinstance(value, Mapping):
         return amounts.joined(value)
@@ -386,22 +367,23 @@ def watch_job(
         nonlocal phase
         job = api().get(path("jobs", place, wanted))
         phase = job["status"]["state"]["phase"]
-        status = job["status"]
-        counts = ", ".join(
-            f"{status[kind]} {kind}"
-            for kind in ("pending", "running", "succeeded", "failed")
-            if status[kind]
-        )
-        if phase == "Pending":
-            reason = (status.get("podgroup") or {}).get("reason")
-        else:
-            reason = None
-        output.line(
-            f"{place}/{wanted}: "
-            f"{phase}{': ' + counts if counts else ''}{'. ' + reason['message'] if reason else ''}"
-        )
+        output.line(f"{place}/{wanted}: {_progress(job['status'])}")
 
     watch(draw, interval, until=lambda: phase in last)
+
+
+def _progress(status: Row) -> str:
+    """Its phase, its pods by phase, and why it waits: "Running: 2 running, 1 succeeded"."""
+    phase: str = status["state"]["phase"]
+    words = phase
+    kinds = ("pending", "running", "succeeded", "failed")
+    counts = [f"{status[kind]} {kind}" for kind in kinds if status[kind]]
+    if counts:
+        words += f": {', '.join(counts)}"
+    reason = (status.get("podgroup") or {}).get("reason")
+    if phase == "Pending" and reason:
+        words += f". {reason['message']}"
+    return words
 
 
 def _read_phases(text: str) -> list[str]:
@@ -416,34 +398,26 @@ def _read_phases(text: str) -> list[str]:
 
 def pod_table(found: Sequence[Row], wide: bool, namespaces: bool) -> Table:
     columns = ["Name", "Ready", "Status", "Restart", "Age"]
-    rows: list[Sequence[object]] = []
-    for pod in found:
-        metadata = pod["metadata"]
-        status = pod["status"]
-        if status["phase"] == "Running":
-            ready = "1/1"
-        else:
-            ready = "0/1"
-        row: list[object] = [
-            metadata["name"],
-            ready,
-            status["phase"],
-            0,
-            output.age(metadata["creationTimestamp"]),
-        ]
-        if wide:
-            more = [status["node"] or "-", status["queue"], amounts.joined(_pod_requests(pod))]
-        else:
-            more = []
-        rows.append([*([metadata["namespace"]] if namespaces else []), *row, *more])
-    return Table(
-        [
-            *(["Namespace"] if namespaces else []),
-            *columns,
-            *(["Node", "Queue", "Requests"] if wide else []),
-        ],
-        rows,
-    )
+    if namespaces:
+        columns.insert(0, "Namespace")
+    if wide:
+        columns += ["Node", "Queue", "Requests"]
+    return Table(columns, [_pod_row(pod, wide, namespaces) for pod in found])
+
+
+def _pod_row(pod: Row, wide: bool, namespaces: bool) -> list[object]:
+    metadata = pod["metadata"]
+    status = pod["status"]
+    ready = "0/1"
+    if status["phase"] == "Running":
+        ready = "1/1"
+    age = output.age(metadata["creationTimestamp"])
+    row: list[object] = [metadata["name"], ready, status["phase"], 0, age]
+    if namespaces:
+        row.insert(0, metadata["namespace"])
+    if wide:
+        row += [status["node"] or "-", status["queue"], amounts.joined(_pod_requests(pod))]
+    return row
 
 
 def _pod_requests(pod: Row) -> Mapping[str, str]:
@@ -479,25 +453,25 @@ def list_pods(
     if job and queue:
         _check_job_in_queue(namespace, job, queue)
 
+    where = namespace
+    if everywhere:
+        where = ""
+
     def draw() -> None:
-        found = api().all(
-            "pods/",
-            queue=queue,
-            podgroup=job,
-            namespace="" if everywhere else namespace,
-            ordering="name",
-        )
+        found = api().all("pods/", queue=queue, podgroup=job, namespace=where, ordering="name")
         output.show(found, form, lambda rows, wide: pod_table(rows, wide, everywhere))
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 def _check_job_in_queue(namespace: str, job: str, queue: str) -> None:
-    lies_in = api().get(path("jobs", namespace, job))["spec"]["queue"]
-    if lies_in != queue and job not in {
-        one["metadata"]["name"] for one in api().all("jobs/", queue=queue, namespace=namespace)
-    }:
-        raise usage(
-            f"The job {job} is not in the queue {queue}; it is in {lies_in}. Leave --queue out, or "
-            "name that one."
-        )
+    its_queue = api().get(path("jobs", namespace, job))["spec"]["queue"]
+    if its_queue == queue:
+        return
+    for one in api().all("jobs/", queue=queue, namespace=namespace):
+        if one["metadata"]["name"] == job:
+            return
+    raise usage(
+        f"The job {job} is not in the queue {queue}; it is in {its_queue}. Leave --queue out, or "
+        "name that one."
+    )

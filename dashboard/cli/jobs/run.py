@@ -121,7 +121,7 @@ def run_job(
 
     --queue and --namespace override what the file says.
     """
-    said = {"queue": queue, "schedulerName": scheduler, "priorityClassName": priority_class}
+    given = {"queue": queue, "schedulerName": scheduler, "priorityClassName": priority_class}
     if file:
         _refuse_flags_of_pods(
             {
@@ -132,7 +132,8 @@ def run_job(
                 "limits": limits,
             }
         )
-        submit(_as_said(documents_of(read_sources([file])), name, namespace, said), dry_run, form)
+        manifests = documents_of(read_sources([file]))
+        submit(_with_options(manifests, name, namespace, given), dry_run, form)
         return
     if not name:
         raise usage("The job needs a name. Give it with --name, or the whole job with -f.")
@@ -153,7 +154,7 @@ def run_job(
         "minAvailable": _or_one(min_available),
         "tasks": [task],
     }
-    spec |= {field: value for field, value in said.items() if value}
+    spec |= {field: value for field, value in given.items() if value}
     metadata = {"name": name, "namespace": namespace or "default"}
     submit(
         [{"apiVersion": VERSION, "kind": "Job", "metadata": metadata, "spec": spec}], dry_run, form
@@ -173,8 +174,10 @@ def _refuse_flags_of_pods(given: Mapping[str, object]) -> None:
         raise usage(f"{wrong[0]} does not go with -f: change it in the file, or leave -f out.")
 
 
-def _as_said(manifests: list[Any], name: str, namespace: str, said: Mapping[str, str]) -> list[Any]:
-    """The jobs of a file with what was said on the command line, which counts before the file."""
+def _with_options(
+    manifests: list[Any], name: str, namespace: str, given: Mapping[str, str]
+) -> list[Any]:
+    """The jobs of a file with the options of the command line, which count before the file."""
     if name and len(manifests) != 1:
         raise usage(f"--name is for one job; the file has {len(manifests)}.")
     for manifest in manifests:
@@ -183,12 +186,13 @@ def _as_said(manifests: list[Any], name: str, namespace: str, said: Mapping[str,
         metadata = manifest.setdefault("metadata", {})
         spec = manifest.setdefault("spec", {})
         if isinstance(metadata, dict):
-            metadata |= {
-                field: value for field, value in (("name", name), ("namespace", namespace)) if value
-            }
+            if name:
+                metadata["name"] = name
+            if namespace:
+                metadata["namespace"] = namespace
             metadata.setdefault("namespace", "default")
         if isinstance(spec, dict):
-            spec |= {field: value for field, value in said.items() if value}
+            spec |= {field: value for field, value in given.items() if value}
     return manifests
 
 
@@ -205,10 +209,9 @@ def _not_below(resources: dict[str, dict[str, str]]) -> dict[str, str]:
 def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:
     """Each on its own: what is refused does not keep the others out, and is said at the end."""
     for manifest in manifests:
+        kind = ""
         if isinstance(manifest, dict):
             kind = manifest.get("kind", "")
-        else:
-            kind = ""
         if kind not in ("", "Job"):
             raise usage(
                 f"The file has a {kind}; vcctl job run takes jobs. Use vcctl apply -f for files of "
@@ -218,9 +221,6 @@ def submit(manifests: list[Any], dry_run: bool, form: Format) -> None:
         saved = api().post("jobs/", manifest, dry_run=dry_run)
         output.warn(saved.get("warnings") or ())
         if form in output.PLAIN_FORMATS:
-            output.show_value(
-                {key: value for key, value in saved.items() if key not in ("warnings", "changed")},
-                form,
-            )
+            output.show_saved(saved, form)
         else:
-            output.line(f"{output.name_of(saved)} created{' (dry run)' if dry_run else ''}")
+            output.done(f"{output.name_of(saved)} created", dry_run)

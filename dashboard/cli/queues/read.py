@@ -17,7 +17,7 @@ from dashboard.cli.queues.fields import WIDE_COLUMNS, wide_texts
 from dashboard.cli.queues.tree import print_trees
 from dashboard.cli.queues.view import print_queue
 from dashboard.cli.tables import Table
-from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, draw_or_watch
 
 app = new_app("Queues: look at them, make and change them, open, close, suspend and resume them.")
 
@@ -117,7 +117,7 @@ def list_queues(
             api().all("queues/", state=state, parent=parent, label=selector), form, queue_table
         )
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 _ONE: Options = {
@@ -144,11 +144,12 @@ def _show_one(
 
     def draw() -> None:
         queue = api().get(path("queues", wanted))
-        output.show_value(queue, form) if form in output.PLAIN_FORMATS else in_words(
-            queue, form is Format.WIDE
-        )
+        if form in output.PLAIN_FORMATS:
+            output.show_value(queue, form)
+        else:
+            in_words(queue, form is Format.WIDE)
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 @command(
@@ -200,18 +201,18 @@ def show_tree(
         named = queue_name(name, option, "show")
 
     def draw() -> None:
-        trees = [
-            api().get(path("queues", top, "tree"))
-            for top in ([named] if named else topmost_queues())
-        ]
-        if form in (Format.JSON, Format.YAML):
-            output.show_value(
-                trees[0] if len(trees) == 1 else {"kind": "List", "items": trees}, form
-            )
-        else:
+        tops = [named]
+        if not named:
+            tops = topmost_queues()
+        trees = [api().get(path("queues", top, "tree")) for top in tops]
+        if form not in (Format.JSON, Format.YAML):
             print_trees(trees, resource, form)
+        elif len(trees) == 1:
+            output.show_value(trees[0], form)
+        else:
+            output.show_value({"kind": "List", "items": trees}, form)
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 @command(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dashboard.cli import output
-from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched
+from dashboard.cli.asking import DryRun, Reason, Yes, confirm_if_watched, reason_body
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name
@@ -26,7 +26,8 @@ def turn(name: str, verb: str, reason: str, dry_run: bool, yes: bool, form: Form
 
     A person at a terminal sees first what it will do to others, and may say no.
     """
-    where, body = path("queues", name, verb), {"reason": reason} if reason else {}
+    where = path("queues", name, verb)
+    body = reason_body(reason)
     if verb in _ASKED_BEFORE and not dry_run:
         confirm_if_watched(lambda: _question(api().post(where, body, dry_run=True)), yes)
     answer = api().post(where, body, dry_run=dry_run)
@@ -39,26 +40,23 @@ def turn(name: str, verb: str, reason: str, dry_run: bool, yes: bool, form: Form
 def _question(answer: Mapping[str, Any]) -> str:
     """Empty where only the queue itself changes and nothing runs in it."""
     gangs = answer["podgroups"]
-    if not answer["changed"] or (
-        len(answer["queues"]) <= 1 and not any(gangs.values()) and not answer["warnings"]
-    ):
+    concerns_others = len(answer["queues"]) > 1 or any(gangs.values()) or answer["warnings"]
+    if not answer["changed"] or not concerns_others:
         return ""
     output.remark(answer["message"])
     output.warn(answer["warnings"])
-    names = ", ".join(
-        f"{turned['name']} {turned['from']} → {turned['to']}" for turned in answer["queues"]
-    )
-    output.remark(f"Queues that change: {names}.")
-    output.remark(
-        f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of "
-        f"{', '.join(answer['users']) or 'nobody'}."
-    )
+    changes = []
+    for turned in answer["queues"]:
+        changes.append(f"{turned['name']} {turned['from']} → {turned['to']}")
+    output.remark(f"Queues that change: {', '.join(changes)}.")
+    users = ", ".join(answer["users"]) or "nobody"
+    output.remark(f"Gangs: {gangs['running']} running, {gangs['waiting']} waiting; of {users}.")
     return f"{answer['command']} {answer['queue']}?"
 
 
 def _tell(answer: Mapping[str, Any]) -> None:
     output.warn(answer["warnings"])
-    output.line(f"{answer['message']}{' (dry run)' if answer['dryRun'] else ''}")
+    output.done(answer["message"], answer["dryRun"])
     below = [turned for turned in answer["queues"] if turned["name"] != answer["queue"]]
     for turned in below:
         output.line(f"  {turned['name']}: {turned['from']} → {turned['to']}")

@@ -5,7 +5,7 @@ deserved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from dashboard.cli import amounts, output
 from dashboard.cli.output import Format
@@ -37,45 +37,47 @@ def print_trees(trees: Sequence[Row], resource: str, form: Format) -> None:
 
 def _branches(queue: Row, before: str = "", own: str = "") -> Iterator[tuple[str, Row]]:
     """Each queue with the branch in front of its name, parents first, children by name."""
-    inner, last, through, clear = _BOXES if output.takes_boxes() else _ASCII
+    inner, last, through, clear = _ASCII
+    if output.takes_boxes():
+        inner, last, through, clear = _BOXES
     yield before + own, queue
     children = sorted(queue["children"], key=lambda child: child["metadata"]["name"])
-    below = before + ({inner: through, last: clear}.get(own, ""))
-    for index, child in enumerate(children, 1):
-        yield from _branches(child, below, last if index == len(children) else inner)
+    below = before + {inner: through, last: clear}.get(own, "")
+    for child in children:
+        branch = inner
+        if child is children[-1]:
+            branch = last
+        yield from _branches(child, below, branch)
 
 
 def _shown(trees: Sequence[Row], wide: bool) -> list[str]:
     """The resources with a column: all with `-o wide`, else CPU, memory and the special ones."""
-    names = {
-        name
-        for tree in trees
-        for kind in ("allocated", "deserved")
-        for name in tree["status"][kind]
-    }
-    names |= {name for tree in trees for name in tree["spec"]["capability"]}
+    names: set[str] = set()
+    for tree in trees:
+        names.update(tree["status"]["allocated"])
+        names.update(tree["status"]["deserved"])
+        names.update(tree["spec"]["capability"])
     ordered = amounts.in_order(names)
     if wide:
         return ordered
-    return [
-        name
-        for name in ordered
-        if name not in ("pods", "ephemeral-storage") and "hugepages" not in name
-    ][:3]
+    return [name for name in ordered if _is_of_interest(name)][:3]
+
+
+def _is_of_interest(resource: str) -> bool:
+    return resource not in ("pods", "ephemeral-storage") and "hugepages" not in resource
 
 
 def _cells(branch: str, queue: Row) -> list[object]:
-    spec, status = queue["spec"], queue["status"]
+    status = queue["status"]
     below = status["subtree"]
     inherited = status["closedBy"] or status["suspendedBy"]
+    state = status["state"]
     if inherited:
-        state = f"{status['state']} (by {inherited})"
-    else:
-        state = status["state"]
+        state += f" (by {inherited})"
     return [
         branch + queue["metadata"]["name"],
         state,
-        spec["weight"],
+        queue["spec"]["weight"],
         below["running"],
         below["pending"] + below["inqueue"],
     ]
@@ -83,11 +85,13 @@ def _cells(branch: str, queue: Row) -> list[object]:
 
 def figure(queue: Row, resource: str) -> str:
     """`22/16`: allocated of deserved; `22+4/16` where 4 are promised to pods that wait."""
-    allocated, deserved = (
-        queue["status"][kind].get(resource, "0") for kind in ("allocated", "deserved")
-    )
-    promised = queue["status"].get("promised", {}).get(resource)
-    return f"{allocated}{f'+{promised}' if promised else ''}/{deserved}"
+    status = queue["status"]
+    allocated = status["allocated"].get(resource, "0")
+    deserved = status["deserved"].get(resource, "0")
+    promised = status.get("promised", {}).get(resource)
+    if promised:
+        return f"{allocated}+{promised}/{deserved}"
+    return f"{allocated}/{deserved}"
 
 
 _COLUMNS = ("Queue", "State", "Weight", "Running", "Waiting")
@@ -97,10 +101,10 @@ _FORMS = ((True, _BAR_CELLS), (True, 8), (True, 5), (False, 5), (False, 4), (Fal
 
 
 def _plain(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) -> Table:
-    rows = [
-        [*_cells(branch, queue), *(figure(queue, resource) for resource in resources)]
-        for branch, queue in nodes
-    ]
+    rows = []
+    for branch, queue in nodes:
+        figures = [figure(queue, resource) for resource in resources]
+        rows.append([*_cells(branch, queue), *figures])
     return Table((*_COLUMNS, *resources), rows)
 
 
@@ -109,13 +113,14 @@ def _print_coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) 
 
     Names and figures are always whole.
     """
-    room, endless = output.console().width, output.console(at_least=_ENDLESS)
-    tables = [_coloured(nodes, resources, is_whole, cells) for is_whole, cells in _FORMS]
-    widths = [endless.measure(table).maximum for table in tables]
-    fitting = next(
-        (table for table, width in zip(tables, widths, strict=True) if width <= room), tables[-1]
-    )
-    output.console(at_least=widths[-1]).print(fitting)
+    room = output.console().width
+    endless = output.console(at_least=_ENDLESS)
+    for is_whole, cells in _FORMS:
+        table = _coloured(nodes, resources, is_whole, cells)
+        width = endless.measure(table).maximum
+        if width <= room:
+            break
+    output.console(at_least=width).print(table)
 
 
 def _coloured(
@@ -125,12 +130,14 @@ def _coloured(
     from rich.text import Text
 
     table = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    own = _NARROW
     if is_whole:
         own = {column: column for column in _COLUMNS}
-    else:
-        own = _NARROW
     for column, title in own.items():
-        table.add_column(title, no_wrap=True, justify="right" if column in _COLUMNS[2:] else "left")
+        side: Literal["left", "right"] = "left"
+        if column in _COLUMNS[2:]:
+            side = "right"
+        table.add_column(title, no_wrap=True, justify=side)
     for resource in resources:
         table.add_column(amounts.short_name(resource), no_wrap=True)
     for branch, queue in nodes:
@@ -163,7 +170,10 @@ def _bar(queue: Row, resource: str, cells: int) -> Any:
     allocated = amounts.value(queue["status"]["allocated"].get(resource, "0"))
     deserved = amounts.value(queue["status"]["deserved"].get(resource, "0"))
     if not cells:
-        return Text(figure(queue, resource), style="yellow" if allocated > deserved else "")
+        style = ""
+        if allocated > deserved:
+            style = "yellow"
+        return Text(figure(queue, resource), style=style)
     own, borrowed, free = bar_cells(allocated, deserved, cells)
     full, over, empty = _bar_characters()
     text = Text(full * own, style="green")
@@ -179,11 +189,10 @@ def bar_cells(allocated: float, deserved: float, cells: int = _BAR_CELLS) -> tup
     if whole <= 0:
         return 0, 0, cells
     own = _at_least_one(min(allocated, deserved), whole, cells)
-    borrowed = min(
-        _at_least_one(allocated - deserved, whole, cells), cells - own if own < cells else 0
-    )
+    borrowed = min(_at_least_one(allocated - deserved, whole, cells), cells - own)
     if allocated > deserved and not borrowed:
-        own, borrowed = own - 1, 1
+        own -= 1
+        borrowed = 1
     return own, borrowed, cells - own - borrowed
 
 

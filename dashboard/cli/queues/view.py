@@ -30,17 +30,12 @@ def _identity(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
     metadata = queue["metadata"]
     yield "Name", metadata["name"]
     yield "Path", " / ".join(reversed(list(way)))
-    yield (
-        "Created",
-        f"{output.clock(metadata['creationTimestamp'])} "
-        f"({output.age(metadata['creationTimestamp'])} ago)",
-    )
+    created = metadata["creationTimestamp"]
+    yield "Created", f"{output.clock(created)} ({output.age(created)} ago)"
     for title in ("labels", "annotations"):
-        if metadata.get(title):
-            yield (
-                title.capitalize(),
-                ",".join(f"{key}={value}" for key, value in sorted(metadata[title].items())),
-            )
+        pairs = metadata.get(title)
+        if pairs:
+            yield title.capitalize(), ",".join(f"{key}={pairs[key]}" for key in sorted(pairs))
 
 
 def _way_up(queue: Row) -> dict[str, Row]:
@@ -70,7 +65,10 @@ def _spec(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
     spec = queue["spec"]
     yield "Weight", spec["weight"]
     yield "Priority", spec["priority"]
-    yield "Reclaimable", "yes" if spec["reclaimable"] else "no"
+    if spec["reclaimable"]:
+        yield "Reclaimable", "yes"
+    else:
+        yield "Reclaimable", "no"
     yield "Dequeue strategy", spec["dequeueStrategy"]
     yield from _min_run_time(queue["metadata"]["name"], way)
     yield from shown_texts(spec)
@@ -87,22 +85,21 @@ def _min_run_time(name: str, way: Mapping[str, Row]) -> Iterable[tuple[str, str]
 
 
 def _state(queue: Row) -> Iterable[tuple[str, str]]:
-    spec, status = queue["spec"], queue["status"]
+    spec = queue["spec"]
+    status = queue["status"]
     inherited = status["closedBy"] or status["suspendedBy"]
-    yield (
-        "State",
-        f"{status['state']}, inherited from {inherited}" if inherited else status["state"],
-    )
+    state = status["state"]
+    if inherited:
+        state += f", inherited from {inherited}"
+    yield "State", state
     if spec["state"] != status["state"]:
         yield "Requested state", spec["state"]
     last = _last_command(inherited or queue["metadata"]["name"])
-    created = queue["metadata"]["creationTimestamp"]
-    yield (
-        "Since",
-        _since(last)
-        if last
-        else f"{output.clock(created)} ({output.age(created)} ago), its creation",
-    )
+    if last:
+        yield "Since", _since(last)
+    else:
+        created = queue["metadata"]["creationTimestamp"]
+        yield "Since", f"{output.clock(created)} ({output.age(created)} ago), its creation"
 
 
 def _last_command(name: str) -> Row | None:
@@ -140,10 +137,12 @@ def _counts(queue: Row) -> Iterable[tuple[str, str]]:
 
 
 def _resources(queue: Row) -> None:
-    spec, status = queue["spec"], queue["status"]
-    figures = {
-        "Allocated": status["allocated"],
-        **({"Promised": status["promised"]} if status.get("promised") else {}),
+    spec = queue["spec"]
+    status = queue["status"]
+    figures = {"Allocated": status["allocated"]}
+    if status.get("promised"):
+        figures["Promised"] = status["promised"]
+    figures |= {
         "Deserved": status["deserved"],
         "Guarantee": spec["guarantee"]["resource"],
         "Capability": spec["capability"],

@@ -138,26 +138,26 @@ _SETTINGS: Options = {
 
 
 def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec of a manifest from what was said; what was not said is left out."""
-    quotas = {
-        name: amounts.parse_pairs(given[name], f"--{name}")
-        for name in ("capability", "deserved", "guarantee")
-        if given[name]
-    }
-    if "guarantee" in quotas:
-        quotas["guarantee"] = {"resource": quotas["guarantee"]}  # type: ignore[dict-item]
-    plain = {
-        name: given[name]
-        for name in ("weight", "reclaimable", "priority")
-        if given[name] is not None
-    }
+    """The spec of a manifest from the options; what was not given is left out."""
+    spec: dict[str, Any] = {}
+    for name in ("weight", "reclaimable", "priority"):
+        if given[name] is not None:
+            spec[name] = given[name]
     words = {
         "state": _state(given["state"]),
         "parent": given["parent"],
         "dequeueStrategy": given["strategy"],
     }
-    said = {name: word for name, word in words.items() if word}
-    return {**plain, **said, **_seconds(given), **quotas, **given_texts(given)}
+    for key, word in words.items():
+        if word:
+            spec[key] = word
+    spec |= _seconds(given)
+    for name in ("capability", "deserved", "guarantee"):
+        if given[name]:
+            spec[name] = amounts.parse_pairs(given[name], f"--{name}")
+    if "guarantee" in spec:
+        spec["guarantee"] = {"resource": spec["guarantee"]}
+    return {**spec, **given_texts(given)}
 
 
 def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,21 +180,22 @@ def _state(text: str) -> str:
 
 
 def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"labels": amounts.parse_pairs(given["labels"], "--label", "team=a")}
-    found["annotations"] = amounts.parse_pairs(
-        given["annotations"], "--annotation", "owner=ml-platform"
-    )
-    return {name: pairs for name, pairs in found.items() if pairs}
+    labels = amounts.parse_pairs(given["labels"], "--label", "team=a")
+    annotations = amounts.parse_pairs(given["annotations"], "--annotation", "owner=ml-platform")
+    metadata = {}
+    if labels:
+        metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    return metadata
 
 
-def _told(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> None:
+def _show_saved(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format) -> None:
     output.warn(saved.get("warnings") or ())
     if form in output.PLAIN_FORMATS:
-        output.show_value(
-            {key: value for key, value in saved.items() if key not in ("warnings", "changed")}, form
-        )
+        output.show_saved(saved, form)
         return
-    output.line(f"queue/{saved['metadata']['name']} {done}{' (dry run)' if dry_run else ''}")
+    output.done(f"queue/{saved['metadata']['name']} {done}", dry_run)
 
 
 @command(
@@ -215,12 +216,8 @@ def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: An
         "metadata": {"name": wanted, **_metadata(given)},
         "spec": _spec(given),
     }
-    _told(
-        api().post("queues/", manifest, dry_run=given["dry_run"]),
-        "created",
-        given["dry_run"],
-        given["form"],
-    )
+    saved = api().post("queues/", manifest, dry_run=given["dry_run"])
+    _show_saved(saved, "created", given["dry_run"], given["form"])
 
 
 @command(
@@ -237,12 +234,8 @@ def update_queue(name: QueueArgument = "", option: QueueOption = "", **given: An
     `cpu=` takes one away.
     """
     wanted = queue_name(name, option, "update")
-    update_with(
-        wanted,
-        {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)},
-        given["dry_run"],
-        given["form"],
-    )
+    patch = {"spec": _without_empty(_spec(given)), "metadata": _metadata(given)}
+    update_with(wanted, patch, given["dry_run"], given["form"])
 
 
 def _without_empty(value: Any) -> Any:
@@ -264,7 +257,10 @@ def update_with(
             "--deserved and so on."
         )
     saved = api().patch(path("queues", name), wanted, dry_run=dry_run)
-    _told(saved, "updated" if saved.get("changed") else "unchanged", dry_run, form)
+    done = "unchanged"
+    if saved.get("changed"):
+        done = "updated"
+    _show_saved(saved, done, dry_run, form)
 
 
 @command(
@@ -299,18 +295,21 @@ def delete_queue(
     The records of its jobs stay. Asks first, unless you give --yes.
     """
     wanted = queue_name(name, option, "delete")
-    where, cascading = path("queues", wanted), "true" if cascade else ""
+    where = path("queues", wanted)
+    cascading = ""
+    if cascade:
+        cascading = "true"
     if close_first:
-        _close_first(
-            where, {"close_first": "true", "cascade": cascading, "reason": reason}, dry_run, yes
-        )
+        how = {"close_first": "true", "cascade": cascading, "reason": reason}
+        _close_first(where, how, dry_run, yes)
         return
     would = api().delete(where, dry_run=True, cascade=cascading)
     if dry_run:
         output.line(f"{_gone(would)} would be deleted (dry run).{_aftermath(would)}")
         return
     confirm(f"Delete {_gone(would)}?{_aftermath(would)} This cannot be undone.", yes)
-    done = api().delete(where, cascade=cascading, reason=reason, shown=",".join(would["deleted"]))
+    shown = ",".join(would["deleted"])
+    done = api().delete(where, cascade=cascading, reason=reason, shown=shown)
     for gone in done["deleted"]:
         output.line(f"queue/{gone} deleted")
 
@@ -321,23 +320,20 @@ def _close_first(where: str, how: dict[str, Any], dry_run: bool, yes: bool) -> N
     if dry_run:
         output.line(f"{would['message']} (dry run)")
         return
-    gangs = would["closing"]["podgroups"]
+    shown = would["planned"] or would["deleted"]
+    names = ", ".join(shown)
     if would["planned"]:
-        names, load = (
-            ", ".join(would["planned"]),
-            f"{output.counted(gangs['running'], 'gang')} running, {gangs['waiting']} waiting",
-        )
-        confirm(f"Close, and delete when drained, {names} ({load})?{_aftermath(would)}", yes)
+        gangs = would["closing"]["podgroups"]
+        load = f"{output.counted(gangs['running'], 'gang')} running, {gangs['waiting']} waiting"
+        question = f"Close, and delete when drained, {names} ({load})?{_aftermath(would)}"
     else:
-        names = ", ".join(would["deleted"])
-        confirm(
+        question = (
             f"Delete {names} now, there is nothing to drain?{_aftermath(would)} This cannot be "
-            "undone.",
-            yes,
+            "undone."
         )
-    output.line(
-        api().delete(where, **how, shown=",".join(would["planned"] or would["deleted"]))["message"]
-    )
+    confirm(question, yes)
+    done = api().delete(where, **how, shown=",".join(shown))
+    output.line(done["message"])
 
 
 @command(app, "keep", "vcctl queue keep team-a", "vcctl queue keep -n team-a --dry-run")
@@ -346,28 +342,33 @@ def keep_queue(name: QueueArgument = "", option: QueueOption = "", dry_run: DryR
     kept = api().delete(
         path("queues", queue_name(name, option, "keep"), "deletion"), dry_run=dry_run
     )
-    output.line(f"{kept['message']}{' (dry run)' if dry_run else ''}")
+    output.done(kept["message"], dry_run)
 
 
 def _gone(answer: Mapping[str, Any]) -> str:
     names = answer["deleted"]
-    return f"{'the queue' if len(names) == 1 else f'{len(names)} queues:'} {', '.join(names)}"
+    if len(names) == 1:
+        return f"the queue {names[0]}"
+    return f"{len(names)} queues: {', '.join(names)}"
 
 
 def _aftermath(answer: Mapping[str, Any]) -> str:
     """What happens to what belongs to the queues. What there is none of is not mentioned."""
-    jobs, suspended, grants = (
-        answer.get("jobs", 0),
-        answer.get("suspendedJobs", 0),
-        answer.get("grants", 0),
-    )
-    told = []
+    jobs = answer.get("jobs", 0)
+    suspended = answer.get("suspendedJobs", 0)
+    grants = answer.get("grants", 0)
+    words = ""
     if jobs:
-        told.append(f"{output.counted(jobs, 'job record')} {'stays' if jobs == 1 else 'stay'}.")
+        words += f" {output.counted(jobs, 'job record')} {_verb('stay', jobs)}."
     if suspended:
-        told.append(f"{output.counted(suspended, 'suspended job')} cannot be resumed any more.")
+        words += f" {output.counted(suspended, 'suspended job')} cannot be resumed any more."
     if grants:
-        told.append(
-            f"{output.counted(grants, 'role')} granted there {'goes' if grants == 1 else 'go'} too."
-        )
-    return "".join(f" {sentence}" for sentence in told)
+        words += f" {output.counted(grants, 'role')} granted there {_verb('go', grants)} too."
+    return words
+
+
+def _verb(plural: str, number: int) -> str:
+    """ "1 record stays", "2 records stay"."""
+    if number > 1:
+        return plural
+    return {"stay": "stays", "go": "goes"}[plural]

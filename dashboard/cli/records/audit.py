@@ -68,23 +68,29 @@ def audit(
     """Who did what and why, newest first: what admins did, unless --deeds or --action asks for
     other deeds.
     """
-    whose = deeds or (_ALL if action else "admin")
+    if not deeds and not action:
+        deeds = "admin"
     asked = {
         "queue": queue,
         "user": user,
         "action": action,
-        "deeds": "" if whose == _ALL else whose,
+        "deeds": deeds,
         "from": start,
         "until": end,
-        "consequences": "" if queue else "false",
     }
+    if deeds == _ALL:
+        asked["deeds"] = ""
+    if not queue:
+        asked["consequences"] = "false"
     output.show(api().all("audit/", limit=limit, **asked), form, _audit_table)
 
 
 def _audit_table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
     columns = ["When", "Who", "Did", "To", "Why"]
+    if wide:
+        columns += ["Door", "Outcome"]
     rows = [_audit_row(entry["spec"], wide) for entry in entries]
-    return Table([*columns, "Door", "Outcome"] if wide else columns, rows)
+    return Table(columns, rows)
 
 
 def _audit_row(spec: Mapping[str, Any], wide: bool) -> Sequence[object]:

@@ -12,9 +12,9 @@ from dashboard.cli.client import api, path
 from dashboard.cli.commands import command, new_app
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import ExitCode, Problem
-from dashboard.cli.sessions.words import REST_OF_THINKING, told
+from dashboard.cli.sessions.words import REST_OF_THINKING, count_in_words
 from dashboard.cli.tables import Table
-from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, watch
+from dashboard.cli.watching import DEFAULT_INTERVAL, Interval, Watch, draw_or_watch
 
 app = new_app("Scheduling sessions: when they ran, how long they took, what they decided.")
 Row = Mapping[str, Any]
@@ -29,10 +29,13 @@ def _time_taken(status: Row) -> str:
 
 
 def _counts_text(counts: Mapping[str, Any]) -> str:
-    said = [told(name, count) for name, count in counts.items() if count and name != "reloaded"]
+    words = []
+    for name, count in counts.items():
+        if count and name != "reloaded":
+            words.append(count_in_words(name, count))
     if counts.get("reloaded"):
-        said.append("everything read anew")
-    return ", ".join(said) or "nothing to do"
+        words.append("everything read anew")
+    return ", ".join(words) or "nothing to do"
 
 
 def _sessions_table(sessions: Sequence[Row], _wide: bool) -> Table:
@@ -70,7 +73,7 @@ def list_sessions(
     def draw() -> None:
         output.show(api().all("sessions/", limit=limit), form, _sessions_table)
 
-    watch(draw, interval) if stay else draw()
+    draw_or_watch(draw, stay, interval)
 
 
 @command(

@@ -25,10 +25,12 @@ _ONE: Final = {
 }
 
 
-def told(name: str, count: int) -> str:
+def count_in_words(name: str, count: int) -> str:
     """ "1 pod placed", "3 pods placed"; of a count that nobody has words for, its name."""
     first, _, rest = COUNTS.get(name, name).partition(" ")
-    return f"{count} {_ONE.get(first, first) if count == 1 else first} {rest}".rstrip()
+    if count == 1:
+        first = _ONE.get(first, first)
+    return f"{count} {first} {rest}".rstrip()
 
 
 REST_OF_THINKING: Final = "reasons and figures"
