@@ -22,7 +22,6 @@ from dashboard.api import (
     pods,
     policy,
     priority_classes,
-    queues,
     sample,
     sessions,
     start,
@@ -31,6 +30,7 @@ from dashboard.api import (
 )
 from dashboard.api.framework.collection import EndpointSet
 from dashboard.api.framework.endpoint import Endpoint, NothingHere
+from dashboard.api.queues import endpoints as queues
 
 app_name = "api"
 
