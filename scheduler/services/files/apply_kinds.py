@@ -152,16 +152,16 @@ def _created_result(
 
 def _apply_queue(item: Item, run: ApplyRun) -> Applied:
     name = name_of(item.manifest)
-    work = run.work
+    edit = run.edit
     # as `visible_row`
-    if name not in work.tree or not access.access_for(work.seen_by(run.by)).may(
+    if name not in edit.tree or not access.access_for(edit.seen_by(run.by)).may(
         Permission.VIEW, name
     ):
-        made = create_update.create_in(work, item.manifest, run.by, imported=True)
+        made = create_update.create_in(edit, item.manifest, run.by, imported=True)
         return _created_result(
-            item, name, queue_manifest(work.tree[name]), made.notices, made.message
+            item, name, queue_manifest(edit.tree[name]), made.notices, made.message
         )
-    before = queue_manifest(work.tree[name])
+    before = queue_manifest(edit.tree[name])
     spec: Any = before["spec"]
     # a state left out is not asked for
     stored = {
@@ -169,10 +169,10 @@ def _apply_queue(item: Item, run: ApplyRun) -> Applied:
         "spec": {key: value for key, value in spec.items() if key != "state"},
     }
     saved = create_update.update_in(
-        work, name, _merged_over(stored, item.manifest, queue_defaults(item.manifest)), run.by
+        edit, name, _merged_over(stored, item.manifest, queue_defaults(item.manifest)), run.by
     )
     return _updated_result(
-        item, name, before, queue_manifest(work.tree[name]), saved.notices, saved.message
+        item, name, before, queue_manifest(edit.tree[name]), saved.notices, saved.message
     )
 
 
@@ -284,7 +284,7 @@ def _job_command(item: Item, run: ApplyRun) -> Applied:
 
 
 def _queue_command(item: Item, run: ApplyRun) -> Applied:
-    return _executed_result(item, orders.give_order_in(run.work, item.manifest, run.by))
+    return _executed_result(item, orders.give_order_in(run.edit, item.manifest, run.by))
 
 
 def _executed_result(item: Item, ordered: orders.Ordered) -> Applied:

@@ -11,7 +11,7 @@ from scheduler.models import Pod, Queue
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.locks import alone_with_pods, lock_tree
-from scheduler.services.queues.transaction import TreeWork
+from scheduler.services.queues.transaction import TreeEdit
 
 
 class ApplyRun:
@@ -23,27 +23,27 @@ class ApplyRun:
     def __init__(self, by: Actor, *, with_pods: bool = False, is_rehearsal: bool = False) -> None:
         self.by = by
         self.is_rehearsal = is_rehearsal
-        self._work: TreeWork | None = None
+        self._edit: TreeEdit | None = None
         if with_pods:
             lock_tree()
             alone_with_pods()
 
     @property
-    def work(self) -> TreeWork:
-        if self._work is None:
-            self._work = TreeWork(with_pods=True, locks=not self.is_rehearsal)
-            self._work.expect_many()
-        return self._work
+    def edit(self) -> TreeEdit:
+        if self._edit is None:
+            self._edit = TreeEdit(with_pods=True, locks=not self.is_rehearsal)
+            self._edit.expect_many()
+        return self._edit
 
     def put_down(self) -> None:
         """Write the changed queues, before other code reads or changes them."""
-        if self._work is not None:
-            self._work.settle()
-            self._work = None
+        if self._edit is not None:
+            self._edit.settle()
+            self._edit = None
 
     def finish(self, *, warns: bool) -> None:
         if warns:
-            self.work.warns = True
+            self.edit.warns = True
         self.put_down()
 
 

@@ -62,7 +62,7 @@ def prune_unnamed(
 
 def _delete_row(kind: str, row: Any, run: ApplyRun) -> None:
     if kind == "Queue":
-        create_update.delete_in(run.work, row.name, run.by)
+        create_update.delete_in(run.edit, row.name, run.by)
     else:
         run.put_down()
         _PRUNERS[kind](row, run.by)

@@ -25,7 +25,7 @@ from scheduler.models import Command, Queue
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.versions import Expected, StaleVersion, check_queue_version
-from scheduler.services.queues.transaction import TreeWork
+from scheduler.services.queues.transaction import TreeEdit
 from scheduler.services.records.events import EventNote
 
 logger = logging.getLogger(__name__)
@@ -120,12 +120,12 @@ def command_queues(
     if dry_run:
         return _plan_orders(orders, by, needs_all_rights)
     with transaction.atomic():
-        work = _work_for(orders)
+        edit = _edit_for(orders)
         try:
             # an error leaves nothing behind but the rows that tell of it
             with transaction.atomic():
-                given = [_give_and_record(work, order, by, needs_all_rights) for order in orders]
-                work.settle()
+                given = [_give_and_record(edit, order, by, needs_all_rights) for order in orders]
+                edit.settle()
         except _FORBIDDEN:
             raise
         except Exception as problem:
@@ -134,31 +134,31 @@ def command_queues(
     return given
 
 
-def _work_for(orders: Sequence[QueueOrder], *, locks: bool = True) -> TreeWork:
-    work = TreeWork(only_life=True, with_pods=True, locks=locks)
+def _edit_for(orders: Sequence[QueueOrder], *, locks: bool = True) -> TreeEdit:
+    edit = TreeEdit(only_life=True, with_pods=True, locks=locks)
     if len(orders) > 1:
-        work.expect_many()
-    return work
+        edit.expect_many()
+    return edit
 
 
 def _plan_orders(orders: Sequence[QueueOrder], by: Actor, needs_all_rights: bool) -> list[Given]:
-    work = _work_for(orders, locks=False)
-    return [_planned_outcome(work, order, by, needs_all_rights) for order in orders]
+    edit = _edit_for(orders, locks=False)
+    return [_planned_outcome(edit, order, by, needs_all_rights) for order in orders]
 
 
-def _planned_outcome(work: TreeWork, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
+def _planned_outcome(edit: TreeEdit, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
     try:
-        _check(work, order, by)
-        return _outcome(_planned(work, order))
+        _check(edit, order, by)
+        return _outcome(_planned(edit, order))
     except _REFUSALS as refusal:
         return _refused(refusal, needs_all_rights)
 
 
-def _give_and_record(work: TreeWork, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
+def _give_and_record(edit: TreeEdit, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
     try:
-        return give_order(work, order, by)
+        return give_order(edit, order, by)
     except NotAllowed as refusal:
-        _record_refusal(work, order, by, refusal)
+        _record_refusal(edit, order, by, refusal)
         return refusal
     except _REFUSALS as refusal:
         return _refused(refusal, needs_all_rights)
@@ -170,28 +170,28 @@ def _refused(refusal: Exception, needs_all_rights: bool) -> Exception:
     return refusal
 
 
-def give_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
+def give_order(edit: TreeEdit, order: QueueOrder, by: Actor) -> CommandOutcome:
     """An order as part of a change of the tree.
 
     Raises what `command_queue` raises; a refusal is not on record.
     """
-    _check(work, order, by)
-    return carry_out_order(work, order, by)
+    _check(edit, order, by)
+    return carry_out_order(edit, order, by)
 
 
-def _check(work: TreeWork, order: QueueOrder, by: Actor) -> None:
+def _check(edit: TreeEdit, order: QueueOrder, by: Actor) -> None:
     """Rights first: to whoever may not see the queue, it is not there."""
     access.require(by, Permission.OPERATE, order.name, f"{order.command.verb} it")
-    if order.name not in work.tree:
+    if order.name not in edit.tree:
         raise Queue.DoesNotExist(f"There is no queue {order.name}.")
     if order.target_uid:
-        _check_uid(work, order)
+        _check_uid(edit, order)
     if order.expected_version is not None:
         check_queue_version(Queue.objects.get(name=order.name), order.expected_version)
 
 
-def _check_uid(work: TreeWork, order: QueueOrder) -> None:
-    uid = work.uid_of(order.name)
+def _check_uid(edit: TreeEdit, order: QueueOrder) -> None:
+    uid = edit.uid_of(order.name)
     if order.target_uid == uid:
         return
     message = (
@@ -202,40 +202,40 @@ def _check_uid(work: TreeWork, order: QueueOrder) -> None:
     raise Rejected([Violation("uid_mismatch", order.name, "target.uid", message, fix)])
 
 
-def carry_out_order(work: TreeWork, order: QueueOrder, by: Actor) -> CommandOutcome:
+def carry_out_order(edit: TreeEdit, order: QueueOrder, by: Actor) -> CommandOutcome:
     """The same for a caller who has been checked already.
 
     Raises `NotAllowed`; then nothing has been changed.
     """
-    planned = _planned(work, order)
+    planned = _planned(edit, order)
     if planned.changed:
-        work.carry_out(planned, by.name)
-        _record_deed(work, order, by, planned)
+        edit.carry_out(planned, by.name)
+        _record_deed(edit, order, by, planned)
     if planned.changed:
         result = Command.DONE
     else:
         result = Command.NO_OP
-    row = _command_row(work, order, by, result, planned.message, _effect(planned))
-    work.keep_order(row)
+    row = _command_row(edit, order, by, result, planned.message, _effect(planned))
+    edit.keep_order(row)
     return _outcome(planned, row)
 
 
-def _planned(work: TreeWork, order: QueueOrder) -> Plan:
-    loads = work.loads(order.name)
-    return plan(work.tree, order.name, order.command, loads=loads, unknown=work.unknown)
+def _planned(edit: TreeEdit, order: QueueOrder) -> Plan:
+    loads = edit.loads(order.name)
+    return plan(edit.tree, order.name, order.command, loads=loads, unknown=edit.unknown)
 
 
 # What is kept on record
 
 
 def _command_row(
-    work: TreeWork, order: QueueOrder, by: Actor, result: str, message: str, effect: dict[str, Any]
+    edit: TreeEdit, order: QueueOrder, by: Actor, result: str, message: str, effect: dict[str, Any]
 ) -> Command:
     return Command(
         action=order.command.value,
         target_kind="Queue",
         target_name=order.name,
-        target_uid=work.uid_of(order.name),
+        target_uid=edit.uid_of(order.name),
         actor=by.name[:150],
         door=by.door.value,
         reason=order.reason[:1024],
@@ -248,9 +248,9 @@ def _command_row(
     )
 
 
-def _record_deed(work: TreeWork, order: QueueOrder, by: Actor, planned: Plan) -> None:
+def _record_deed(edit: TreeEdit, order: QueueOrder, by: Actor, planned: Plan) -> None:
     turned = planned.state_changes
-    deed = work.record(
+    deed = edit.record(
         by,
         order.command.value,
         order.name,
@@ -259,15 +259,15 @@ def _record_deed(work: TreeWork, order: QueueOrder, by: Actor, planned: Plan) ->
         reason=order.reason,
         message=planned.message,
     )
-    work.record_consequences(deed, [change for change in turned if change.name != order.name])
+    edit.record_consequences(deed, [change for change in turned if change.name != order.name])
 
 
-def _record_refusal(work: TreeWork, order: QueueOrder, by: Actor, refusal: NotAllowed) -> None:
+def _record_refusal(edit: TreeEdit, order: QueueOrder, by: Actor, refusal: NotAllowed) -> None:
     effect = {"ruleId": refusal.rule_id, "first": refusal.first, "fix": refusal.fix}
-    row = _command_row(work, order, by, Command.REFUSED, refusal.message, effect)
-    work.keep_order(row)
+    row = _command_row(edit, order, by, Command.REFUSED, refusal.message, effect)
+    edit.keep_order(row)
     action = order.command.value
-    work.note(
+    edit.note(
         EventNote("Queue", order.name, action, refusal.message, queue=order.name, warning=True)
     )
 
@@ -277,11 +277,11 @@ def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception
 
     What was decided in memory is forgotten.
     """
-    work = _work_for(orders)
-    given: list[Given] = [_recorded_failure(work, order, by, problem) for order in orders]
+    edit = _edit_for(orders)
+    given: list[Given] = [_recorded_failure(edit, order, by, problem) for order in orders]
     try:
         with transaction.atomic():
-            work.settle()
+            edit.settle()
     except Exception as again:
         # The answer is the same: nothing was changed. It is only not on record.
         logger.error("the failure could not be recorded: %s", _in_words(orders), exc_info=again)
@@ -289,14 +289,14 @@ def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception
 
 
 def _recorded_failure(
-    work: TreeWork, order: QueueOrder, by: Actor, problem: Exception
+    edit: TreeEdit, order: QueueOrder, by: Actor, problem: Exception
 ) -> Exception:
     try:
-        _check(work, order, by)
+        _check(edit, order, by)
     except _REFUSALS as refusal:
         return refusal
     failure = CommandFailed(order.name, problem)
-    work.keep_order(_command_row(work, order, by, Command.FAILED, str(failure), {}))
+    edit.keep_order(_command_row(edit, order, by, Command.FAILED, str(failure), {}))
     return failure
 
 

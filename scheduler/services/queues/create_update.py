@@ -42,7 +42,7 @@ from scheduler.services.files.versions import (
 )
 from scheduler.services.queues.commands import CommandOutcome, QueueOrder, carry_out_order
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
-from scheduler.services.queues.transaction import TreeWork
+from scheduler.services.queues.transaction import TreeEdit
 from scheduler.services.records.events import EventNote
 
 __all__ = [
@@ -86,7 +86,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What went: the queues, children first; and what that leaves of their work."""
+    """What went: the queues, children first; and what that leaves of their edit."""
 
     queues: tuple[str, ...]
     aftermath: Aftermath
@@ -101,9 +101,9 @@ def create_queue(
     Raises `Rejected` with every violation, and writes nothing then.
     """
     with transaction.atomic():
-        work = TreeWork()
-        made = create_in(work, manifest, by, imported=imported)
-        work.settle()
+        edit = TreeEdit()
+        made = create_in(edit, manifest, by, imported=imported)
+        edit.settle()
         made.queue.refresh_from_db()
         transaction.set_rollback(dry_run)
     return made
@@ -117,33 +117,33 @@ def create_queues(
     One that is made counts for those behind it.
     """
     with transaction.atomic():
-        work = TreeWork()
-        results = [_made_or_refused(work, manifest, by) for manifest in manifests]
-        work.settle()
+        edit = TreeEdit()
+        results = [_made_or_refused(edit, manifest, by) for manifest in manifests]
+        edit.settle()
         transaction.set_rollback(dry_run)
     return results
 
 
-def _made_or_refused(work: TreeWork, manifest: object, by: Actor) -> Saved | Exception:
+def _made_or_refused(edit: TreeEdit, manifest: object, by: Actor) -> Saved | Exception:
     try:
-        return create_in(work, manifest, by)
+        return create_in(edit, manifest, by)
     except (Rejected, access.Forbidden, access.OutOfSight) as refusal:
         return refusal
 
 
-def create_in(work: TreeWork, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
-    """The same as part of some work at the tree: its row is there when that is settled."""
+def create_in(edit: TreeEdit, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
+    """The same as part of an edit of the tree: its row is there when that is settled."""
     reading = read_queue(manifest, imported=imported)
     access.require_to_create_queue(
-        work.seen_by(by), reading.value.spec.parent if reading.value else ROOT
+        edit.seen_by(by), reading.value.spec.parent if reading.value else ROOT
     )
-    proposed, notices = _admitted(reading, work.tree, work.facts, None)
+    proposed, notices = _admitted(reading, edit.tree, edit.facts, None)
     spec = proposed.spec
-    queue = work.add(proposed, by)
-    work.record(by, "CreateQueue", spec.name, after=queue_manifest(spec))
+    queue = edit.add(proposed, by)
+    edit.record(by, "CreateQueue", spec.name, after=queue_manifest(spec))
     made = f"{spec.name} was created below {spec.parent}"
-    work.note(EventNote("Queue", spec.name, "CreateQueue", f"{by.name}: {made}.", queue=spec.name))
-    state = derived_state_of(work.tree, spec.name, work.facts.live_podgroups, work.unknown).state
+    edit.note(EventNote("Queue", spec.name, "CreateQueue", f"{by.name}: {made}.", queue=spec.name))
+    state = derived_state_of(edit.tree, spec.name, edit.facts.live_podgroups, edit.unknown).state
     return Saved(queue, notices, message=f"{made} and is {state}.")
 
 
@@ -185,7 +185,7 @@ def update_queue(
     was `opened`, and `Rejected` with every violation.
     """
     with transaction.atomic():
-        work = TreeWork(with_pods=True)
+        edit = TreeEdit(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
         if opened is None or is_expected(queue.resource_version, expected_version):
@@ -200,13 +200,13 @@ def update_queue(
         else:
             wanted = manifest
         changed = _change(
-            work,
+            edit,
             stored,
             wanted if merged is None else merged.value,
             by,
             names_state=_names_state(manifest),
         )
-        work.settle()
+        edit.settle()
         queue.refresh_from_db()
         transaction.set_rollback(dry_run)
     if merged:
@@ -241,13 +241,13 @@ def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str
     return three_way.merge(base, queue_manifest(reading.value.spec), stored)
 
 
-def update_in(work: TreeWork, name: str, manifest: object, by: Actor) -> Changed:
-    """The same as part of some work at the tree, for a queue that is in it, by a manifest that
+def update_in(edit: TreeEdit, name: str, manifest: object, by: Actor) -> Changed:
+    """The same as part of an edit of the tree, for a queue that is in it, by a manifest that
     names no uid.
     """
-    stored = _Stored(work.tree[name], name in work.unknown)
-    access.require_to_touch_queue(work.seen_by(by), name, stored.spec.parent or ROOT)
-    return _change(work, stored, manifest, by, names_state=_names_state(manifest))
+    stored = _Stored(edit.tree[name], name in edit.unknown)
+    access.require_to_touch_queue(edit.seen_by(by), name, stored.spec.parent or ROOT)
+    return _change(edit, stored, manifest, by, names_state=_names_state(manifest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ def _names_state(manifest: object) -> bool:
 
 
 def _change(
-    work: TreeWork, stored: _Stored, manifest: object, by: Actor, *, names_state: bool
+    edit: TreeEdit, stored: _Stored, manifest: object, by: Actor, *, names_state: bool
 ) -> Changed:
     old, name = stored.spec, stored.spec.name
     reading = read_queue(manifest, old)
@@ -287,12 +287,12 @@ def _change(
         # without a look at the tree
         return Changed(reading.notices, False, f"{name} is already as asked; nothing was changed.")
     if reading.value is not None and not reading.violations:
-        access.require_queue_change(access.access_for(work.seen_by(by)), old, reading.value.spec)
-    proposed, notices = _admitted(reading, work.tree, work.facts, old)
-    differences = _respecified(work, old, proposed.spec, by)
+        access.require_queue_change(access.access_for(edit.seen_by(by)), old, reading.value.spec)
+    proposed, notices = _admitted(reading, edit.tree, edit.facts, old)
+    differences = _respecified(edit, old, proposed.spec, by)
     ordered = None
     if leaves_unknown or proposed.spec.state is not old.state:
-        ordered = _change_state(work, old, proposed.spec, by)
+        ordered = _change_state(edit, old, proposed.spec, by)
     changed = bool(differences) or (ordered is not None and ordered.changed)
     message = " ".join(
         filter(
@@ -311,18 +311,18 @@ def _change(
     )
 
 
-def _respecified(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
+def _respecified(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
     """What was changed, in words; nothing is done where nothing is."""
     differences = _differences(old, new)
     if differences:
         message = f"changed {listed(differences)}."
-        work.respecify(new, by)
+        edit.respecify(new, by)
         manifests = {
             "before": queue_manifest(old),
             "after": queue_manifest(replace(new, state=old.state)),
         }
-        work.record(by, "UpdateQueue", old.name, **manifests, message=f"C{message[1:]}")
-        work.note(
+        edit.record(by, "UpdateQueue", old.name, **manifests, message=f"C{message[1:]}")
+        edit.note(
             EventNote("Queue", old.name, "UpdateQueue", f"{by.name}: {message}", queue=old.name)
         )
     return differences
@@ -383,14 +383,14 @@ def _said(value: object) -> str:
     return textwrap.shorten(str(value), _LONGEST_SAID, placeholder=" …") or "nothing"
 
 
-def _change_state(work: TreeWork, old: QueueSpec, new: QueueSpec, by: Actor) -> CommandOutcome:
+def _change_state(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> CommandOutcome:
     """Give the command that a change of `spec.state` stands for.
 
     Admission has seen that it is not refused.
     """
     reason = by.reason or "spec.state was changed"
     order = QueueOrder(new.name, command_for(new.state, old.state), reason)
-    return carry_out_order(work, order, by)
+    return carry_out_order(edit, order, by)
 
 
 def delete_queue(
@@ -402,7 +402,7 @@ def delete_queue(
     expected_version: Expected = None,
     shown: Iterable[str] | None = None,
 ) -> Deleted:
-    """Delete a Closed queue; the records of its work stay.
+    """Delete a Closed queue; the records of its jobs stay.
 
     With `cascade` everything below it goes too, children first, all or nothing.
 
@@ -411,44 +411,44 @@ def delete_queue(
     that stands against it, of every queue concerned.
     """
     with transaction.atomic():
-        work = TreeWork(with_pods=True)
+        edit = TreeEdit(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
         check_queue_version(queue, expected_version)
-        deleted = _delete(work, name, by, cascade=cascade, shown=shown)
-        work.settle()
+        deleted = _delete(edit, name, by, cascade=cascade, shown=shown)
+        edit.settle()
         transaction.set_rollback(dry_run)
     return deleted
 
 
-def delete_in(work: TreeWork, name: str, by: Actor) -> Deleted:
-    """The same as part of some work at the tree that was begun `with_pods`."""
-    access.require_to_delete_queue(work.seen_by(by), name, work.tree[name].parent or ROOT)
-    return _delete(work, name, by)
+def delete_in(edit: TreeEdit, name: str, by: Actor) -> Deleted:
+    """The same as part of an edit of the tree that was begun `with_pods`."""
+    access.require_to_delete_queue(edit.seen_by(by), name, edit.tree[name].parent or ROOT)
+    return _delete(edit, name, by)
 
 
 def _delete(
-    work: TreeWork,
+    edit: TreeEdit,
     name: str,
     by: Actor,
     *,
     cascade: bool = False,
     shown: Iterable[str] | None = None,
 ) -> Deleted:
-    tree = work.tree
+    tree = edit.tree
     if cascade:
         doomed = deletion_order(name, tree)
     else:
         doomed = [name]
     refuse_unless_shown(name, doomed, shown)
-    verdict = check_delete(name, tree, work.facts, cascade=cascade)
+    verdict = check_delete(name, tree, edit.facts, cascade=cascade)
     _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
-    deleted = _remove(work, doomed, by)
+    deleted = _remove(edit, doomed, by)
     for gone in doomed:
         follows = ""
         if gone != name:
             follows = name
-        work.record(
+        edit.record(
             by,
             "DeleteQueue",
             gone,
@@ -497,7 +497,7 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
     ]
 
 
-def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
+def _remove(edit: TreeEdit, names: list[str], by: Actor) -> Deleted:
     """Their rows stay, marked as deleted, for the records that refer to them.
 
     Roles and figures go.
@@ -507,9 +507,9 @@ def _remove(work: TreeWork, names: list[str], by: Actor) -> Deleted:
     for gone in (Grant, QueueFigures, PlannedDeletion):
         gone.objects.filter(**of_them).delete()
     Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
-    work.remove(names)
+    edit.remove(names)
     for name in names:
-        work.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
+        edit.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
     return Deleted(
         tuple(names), aftermath, f"Deleted {listed(names)}. {aftermath.sentence}".rstrip()
     )

@@ -35,7 +35,7 @@ from scheduler.services.queues.commands import (
 )
 from scheduler.services.queues.create_update import delete_queue, refuse_unless_shown
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
-from scheduler.services.queues.transaction import TreeWork
+from scheduler.services.queues.transaction import TreeEdit
 from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 
@@ -77,14 +77,14 @@ def close_then_delete(
     `NotAllowed`, and `Rejected` with what draining does not cure.
     """
     with transaction.atomic():
-        work = TreeWork(with_pods=True)
+        edit = TreeEdit(with_pods=True)
         _require_to_delete(name, by, expected_version)
-        doomed = deletion_order(name, work.tree)
-        _refuse_protected(name, work)
+        doomed = deletion_order(name, edit.tree)
+        _refuse_protected(name, edit)
         refuse_unless_shown(name, doomed, shown)
         aftermath = aftermath_of(doomed)
-        closing = give_order(work, QueueOrder(name, QueueCommand.CLOSE, reason), by)
-        _settle_closing(work, name)
+        closing = give_order(edit, QueueOrder(name, QueueCommand.CLOSE, reason), by)
+        _settle_closing(edit, name)
         blockers = _blockers(name, cascade)
         lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
         if lasting:
@@ -99,10 +99,10 @@ def close_then_delete(
     )
 
 
-def _settle_closing(work: TreeWork, name: str) -> None:
+def _settle_closing(edit: TreeEdit, name: str) -> None:
     """What fails here is answered like any other command that fails. Nothing is kept of it."""
     try:
-        work.settle()
+        edit.settle()
     except DatabaseError:
         raise
     except Exception as problem:
@@ -116,10 +116,10 @@ def _require_to_delete(name: str, by: Actor, expected_version: Expected) -> None
     check_queue_version(queue, expected_version)
 
 
-def _refuse_protected(name: str, work: TreeWork) -> None:
+def _refuse_protected(name: str, edit: TreeEdit) -> None:
     """Before it is closed: that would lead nowhere."""
     if name in PROTECTED:
-        verdict = check_delete(name, work.tree, work.facts, cascade=True)
+        verdict = check_delete(name, edit.tree, edit.facts, cascade=True)
         raise Rejected(verdict.violations, by_state=True)
 
 

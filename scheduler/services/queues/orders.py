@@ -19,7 +19,7 @@ from scheduler.services.files.merge import readable
 from scheduler.services.jobs.submit import JobCommandResult, command_job
 from scheduler.services.queues import commands
 from scheduler.services.queues.commands import CommandOutcome, QueueOrder
-from scheduler.services.queues.transaction import TreeWork
+from scheduler.services.queues.transaction import TreeEdit
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -
     return ordered
 
 
-def give_order_in(work: TreeWork, manifest: object, by: Actor) -> Ordered:
-    """An order to a queue as part of some work at the tree."""
+def give_order_in(edit: TreeEdit, manifest: object, by: Actor) -> Ordered:
+    """An order to a queue as part of an edit of the tree."""
     read = _read(manifest)
     try:
         order = _queue_order(read.order)
-        return read.to_queue(commands.give_order(work, order, work.seen_by(by)))
+        return read.to_queue(commands.give_order(edit, order, edit.seen_by(by)))
     except (Queue.DoesNotExist, access.OutOfSight):
         raise Rejected([_no_target("queue", read.order.name)]) from None
 

@@ -86,13 +86,13 @@ class _Image:
     parents: dict[str, str]
 
 
-class TreeWork:
+class TreeEdit:
     """To be made inside of a transaction, which has the tree to itself from then on.
 
     Nothing is written before `settle`.
 
     `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for
-    whoever deletes work, or may forbid that it is placed. Without `locks` it is for planning alone:
+    whoever deletes edit, or may forbid that it is placed. Without `locks` it is for planning alone:
     it must not be settled.
     """
 

@@ -14,7 +14,7 @@ from dashboard.api.nodes import Nodes
 from dashboard.http import health
 from dashboard.views import nodes
 from scheduler.models import Queue
-from scheduler.services.queues.transaction import TreeWork
+from scheduler.services.queues.transaction import TreeEdit
 from tests.dashboard.work import signed_in, small_cluster, text
 
 pytestmark = [pytest.mark.django_db]
@@ -33,7 +33,7 @@ def commands_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_args: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(TreeWork, "settle", broken)
+    monkeypatch.setattr(TreeEdit, "settle", broken)
 
 
 def leaf() -> str:

@@ -178,7 +178,7 @@ def test_an_order_that_was_answered_with_a_lost_database_is_not_carried_out_late
         raise OperationalError("the connection is closed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(commands, "TreeWork", lost)
+        patched.setattr(commands, "TreeEdit", lost)
         with pytest.raises(OperationalError):
             command_queue("a", CLOSE, by=ANN)
 

@@ -70,7 +70,7 @@ def test_an_order_that_was_refused_with_503_never_runs(
     admin.post("queues/", queue("a"), expect=201)
     for key in ({}, KEY):
         with monkeypatch.context() as patched:
-            patched.setattr("scheduler.services.queues.commands.TreeWork", lost)
+            patched.setattr("scheduler.services.queues.commands.TreeEdit", lost)
             admin.post("queues/a/close/", expect=503, **key)
 
     assert not Command.objects.exists()
