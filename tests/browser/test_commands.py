@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from scheduler import notify
 from scheduler.models import Command, PlannedDeletion, PodGroup, Queue
-from scheduler.services.queues.deletion import carry_out_deletions
+from scheduler.services.queues.planned_deletion import carry_out_deletions
 from scheduler.services.queues.states import refresh_states
 from tests.dashboard.sample import add_gang, add_queue, add_user
 

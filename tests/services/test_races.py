@@ -29,7 +29,7 @@ from scheduler.services.queues.create_update import (
     delete_queue,
     update_queue,
 )
-from scheduler.services.queues.deletion import close_then_delete
+from scheduler.services.queues.planned_deletion import close_then_delete
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import SessionRunner

@@ -45,8 +45,12 @@ from scheduler.services.queues.create_update import (
     delete_queue,
     update_queue,
 )
-from scheduler.services.queues.deletion import CloseThenDelete, close_then_delete, keep_queue
 from scheduler.services.queues.deletion_effects import Aftermath
+from scheduler.services.queues.planned_deletion import (
+    CloseThenDelete,
+    close_then_delete,
+    keep_queue,
+)
 
 _STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
 _MOST_SAMPLES = 5000

@@ -15,7 +15,7 @@ from scheduler import notify
 from scheduler.models import ClusterState
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.observe import observe
-from scheduler.services.queues.deletion import carry_out_deletions
+from scheduler.services.queues.planned_deletion import carry_out_deletions
 from scheduler.services.records.events import EventNote, record_events
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,11 @@ from scheduler.models import AuditEntry, Event, Grant, PlannedDeletion, Queue
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.demo.setup import ensure_builtin_objects
 from scheduler.services.queues.commands import command_queue
-from scheduler.services.queues.deletion import carry_out_deletions, close_then_delete, keep_queue
+from scheduler.services.queues.planned_deletion import (
+    carry_out_deletions,
+    close_then_delete,
+    keep_queue,
+)
 from tests.services.queues.builders import complete, podgroup, queue, states
 
 pytestmark = pytest.mark.django_db
