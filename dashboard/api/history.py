@@ -19,7 +19,7 @@ from dashboard.api.framework.formats import CSVRenderer, LinesRenderer
 from dashboard.api.framework.visible_rows import visible
 from dashboard.api.jobs import job_command_answer
 from dashboard.api.objects import iso_time, record_object
-from dashboard.api.queues.endpoints import command_answer
+from dashboard.api.queues.answers import command_answer
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.http.exports import all_rows, as_csv, as_json_lines, streamed

@@ -22,7 +22,7 @@ from scheduler.admission.rules.queues import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue
-from scheduler.services.queues.create_update import delete_queue
+from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.planned_deletion import (
     PASSING,
     CloseThenDelete,

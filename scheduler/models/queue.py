@@ -100,6 +100,13 @@ class Queue(Named):
         return self.name
 
     @property
+    def parent_name(self) -> str:
+        """Of the queue above it; "" for the root."""
+        if self.parent is None:
+            return ""
+        return self.parent.name
+
+    @property
     def place(self) -> str:
         """What `Access` knows it by. The name alone may be another queue's by now."""
         if self.deleted_at is None:

@@ -16,7 +16,8 @@ from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Command, PodGroup, Queue
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
-from scheduler.services.queues.create_update import create_queue, delete_queue, update_queue
+from scheduler.services.queues.create_update import create_queue, update_queue
+from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.states import refresh_states
 from tests.services.queues.builders import assert_states_are_derived, queue
 

@@ -26,9 +26,9 @@ from scheduler.services.queues.create_update import (
     StaleVersion,
     create_queue,
     create_queues,
-    delete_queue,
     update_queue,
 )
+from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.planned_deletion import close_then_delete
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.sessions.requests import pause_scheduling

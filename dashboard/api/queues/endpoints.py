@@ -8,12 +8,9 @@ from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
 from dashboard.api.filters import QueueFilters
 from dashboard.api.framework import permissions
 from dashboard.api.framework.collection import EndpointSet, Names, Objects, Rows
@@ -22,13 +19,20 @@ from dashboard.api.framework.fields import select_fields, wanted_fields
 from dashboard.api.framework.formats import CSVRenderer, Documents
 from dashboard.api.framework.json_cache import JsonCache
 from dashboard.api.framework.visible_rows import visible_by_name
-from dashboard.api.objects import iso_time, queue_export, queue_object, queue_tree
-from dashboard.api.schema.openapi import Operation, query_parameter
+from dashboard.api.objects import queue_export, queue_object, queue_tree
+from dashboard.api.queues.answers import (
+    close_then_delete_answer,
+    command_answer,
+    deleted_answer,
+    deletion_answer,
+)
+from dashboard.api.queues.operations import OPERATIONS
+from dashboard.api.queues.samples import MOST_SAMPLES, STEPS, last_samples, sample_rows
+from dashboard.api.schema.openapi import Operation
 from dashboard.http.exports import as_csv, streamed
-from dashboard.present.charts import HISTORY_COLUMNS, LINES
+from dashboard.present.charts import HISTORY_COLUMNS
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.domain.resources import Resources
-from scheduler.models import PlannedDeletion, Queue, QueueFigures, QueueSample
+from scheduler.models import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.queues.objects import (
     QueueCounts,
@@ -37,88 +41,20 @@ from scheduler.selectors.queues.objects import (
     subtree_ids,
     tree_counts,
 )
-from scheduler.services.queues.commands import CommandOutcome, command_queue
-from scheduler.services.queues.create_update import (
-    Saved,
-    create_queue,
-    create_queues,
-    delete_queue,
-    update_queue,
-)
-from scheduler.services.queues.deletion_effects import Aftermath
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import Saved, create_queue, create_queues, update_queue
+from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.planned_deletion import (
-    CloseThenDelete,
     close_then_delete,
     keep_queue,
 )
-
-_STEPS = {"raw": QueueSample.RAW, "minute": QueueSample.MINUTE, "hour": QueueSample.HOUR}
-_MOST_SAMPLES = 5000
-_EXAMPLE = OpenApiExample(
-    "A team's queue",
-    request_only=True,
-    value={
-        "metadata": {"name": "team-a"},
-        "spec": {
-            "parent": "root",
-            "weight": 4,
-            "deserved": {"cpu": "64", "nvidia.com/gpu": "8"},
-            "guarantee": {"resource": {"cpu": "8"}},
-        },
-    },
-)
-
-
-def command_answer(outcome: CommandOutcome, dry_run: bool) -> dict[str, Any]:
-    return {
-        "changed": outcome.changed,
-        "message": outcome.message,
-        "dryRun": dry_run,
-        "command": outcome.action.value,
-        "queue": outcome.queue,
-        "queues": outcome.queues,
-        "podgroups": outcome.podgroups,
-        "pods": outcome.pods,
-        "users": outcome.users,
-        "warnings": outcome.warnings,
-    }
-
-
-_COMMAND = Operation(
-    schema.CommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True
-)
-_READ = Operation(schema.Queue)
-_DELETE = Operation(
-    schema.DeletedQueues,
-    otherwise=schema.CloseFirst,
-    later=schema.CloseFirst,
-    summary="Delete it now, or close it and delete it when it has drained",
-    parameters=(
-        query_parameter(
-            "cascade", "Delete everything below it too, children first.", OpenApiTypes.BOOL
-        ),
-        query_parameter(
-            "close_first",
-            "Close it, and delete it when what is in it has ended: 202 while that takes.",
-            OpenApiTypes.BOOL,
-        ),
-        query_parameter(
-            "shown",
-            "The queues that a dry run said would go, joined by commas: 409 where it would be "
-            "others by now.",
-        ),
-    ),
-)
-
 
 _JSON_CACHE = JsonCache()
 
 
 def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
-    return {
-        row["id"]: queue_object(row, counts)
-        for row in queue_values(Queue.objects.filter(pk__in=ids))
-    }
+    rows = queue_values(Queue.objects.filter(pk__in=ids))
+    return {row["id"]: queue_object(row, counts) for row in rows}
 
 
 class Queues(EndpointSet):
@@ -153,58 +89,7 @@ class Queues(EndpointSet):
             ("update", "partial_update", "open", "close", "suspend", "resume"), permissions.OPERATE
         ),
     }
-    operations: ClassVar[Mapping[str, Operation]] = {
-        "list": Operation(schema.Queue, many=True, summary="All queues that you may see"),
-        "retrieve": _READ,
-        "create": Operation(
-            schema.saved(schema.Queue), schema.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)
-        ),
-        "update": Operation(schema.saved(schema.Queue), schema.QueueManifest),
-        "partial_update": Operation(schema.saved(schema.Queue), schema.QueueManifest),
-        "destroy": _DELETE,
-        "deletion": Operation(
-            schema.Deletion,
-            summary=(
-                "Whether it will be deleted when it has drained, with what, and who asked for it"
-            ),
-        ),
-        "keep": Operation(schema.Kept, summary="Take that back: the queue stays, closed as it is"),
-        "open": _COMMAND,
-        "close": _COMMAND,
-        "suspend": _COMMAND,
-        "resume": _COMMAND,
-        "children": Operation(schema.Queue, many=True),
-        "tree": Operation(
-            schema.QueueTree,
-            otherwise=schema.FlatTree,
-            parameters=(
-                query_parameter(
-                    "flat",
-                    "One flat list instead of nested objects: `{results: […]}`.",
-                    OpenApiTypes.BOOL,
-                ),
-            ),
-        ),
-        "history": Operation(
-            schema.History,
-            summary="What it had, oldest first; as CSV with `Accept: text/csv`",
-            parameters=(
-                query_parameter(
-                    "step",
-                    "How fine.",
-                    {"type": "string", "enum": list(_STEPS), "default": "minute"},
-                ),
-                query_parameter(
-                    "limit",
-                    "How many samples, the newest, at most.",
-                    {"type": "integer", "minimum": 1, "maximum": _MOST_SAMPLES},
-                ),
-            ),
-        ),
-        "export": Operation(
-            schema.Export, summary="The queue and everything below it, to be applied elsewhere"
-        ),
-    }
+    operations: ClassVar[Mapping[str, Operation]] = OPERATIONS
 
     def get_renderers(self) -> list[Any]:
         if self.action_name == "history":
@@ -239,7 +124,8 @@ class Queues(EndpointSet):
         )
         counts = queue_counts()
         stamps = {row["id"]: (row["spec"], row["now"], counts.of(row["id"])) for row in rows}
-        return Response(pages.json_page_of(_JSON_CACHE.texts_of(stamps, partial(_objects, counts))))
+        texts = _JSON_CACHE.texts_of(stamps, partial(_objects, counts))
+        return Response(pages.json_page_of(texts))
 
     def as_objects(self, rows: Rows) -> Objects:
         counts = queue_counts()
@@ -321,14 +207,7 @@ class Queues(EndpointSet):
             expected_version=self.expected_version,
             shown=self._shown,
         )
-        return self.response_with(
-            {
-                "deleted": list(gone.queues),
-                **_aftermath(gone.aftermath),
-                "message": gone.message,
-                "dryRun": self.dry_run,
-            }
-        )
+        return self.response_with(deleted_answer(gone, self.dry_run))
 
     @property
     def _shown(self) -> Names | None:
@@ -347,16 +226,15 @@ class Queues(EndpointSet):
             dry_run=self.dry_run,
             expected_version=self.expected_version,
         )
-        return self.response_with(
-            _close_then_delete_answer(outcome, self.dry_run),
-            200 if outcome.is_gone or self.dry_run else 202,
-        )
+        status = 202
+        if outcome.is_gone or self.dry_run:
+            status = 200
+        return self.response_with(close_then_delete_answer(outcome, self.dry_run), status)
 
     def deletion(self, request: Request, name: str) -> Response:
         self.row_or_404()
-        return self.response_with(
-            _deletion(name, PlannedDeletion.objects.filter(queue__name=name).first())
-        )
+        planned = PlannedDeletion.objects.filter(queue__name=name).first()
+        return self.response_with(deletion_answer(name, planned))
 
     def keep(self, request: Request, name: str) -> Response:
         self.row_or_404()
@@ -367,9 +245,8 @@ class Queues(EndpointSet):
             message = f"{name} is kept: it will not be deleted."
         else:
             message = f"Nobody was going to delete {name}."
-        return self.response_with(
-            {"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name}
-        )
+        body = {"changed": kept, "message": message, "dryRun": self.dry_run, "queue": name}
+        return self.response_with(body)
 
     def open(self, request: Request, name: str) -> Response:
         return self._command(name, QueueCommand.OPEN)
@@ -403,9 +280,8 @@ class Queues(EndpointSet):
         rows, counts = self._subtree(name)
         if self.boolean_parameter("flat"):
             wanted = wanted_fields(self.request)
-            return Response(
-                {"results": [select_fields(queue_object(row, counts), wanted) for row in rows]}
-            )
+            objects = [queue_object(row, counts) for row in rows]
+            return Response({"results": [select_fields(body, wanted) for body in objects]})
         return Response(queue_tree(rows, counts, name))
 
     def _subtree(self, name: str) -> tuple[Rows, QueueCounts]:
@@ -422,94 +298,25 @@ class Queues(EndpointSet):
     def history(self, request: Request, name: str) -> HttpResponseBase:
         self.row_or_404()
         step = request.query_params.get("step", "minute")
-        if step not in _STEPS:
-            raise bad_parameter(
-                "step", f"step is “{step[:20]}”; it must be one of {', '.join(_STEPS)}."
-            )
-        samples = QueueSample.objects.filter(queue_name=name, seconds=_STEPS[step]).order_by("-at")[
-            : self._limit()
-        ]
-        results = [_sample(sample) for sample in reversed(samples)]
+        if step not in STEPS:
+            words = f"step is “{step[:20]}”; it must be one of {', '.join(STEPS)}."
+            raise bad_parameter("step", words)
+        results = last_samples(name, STEPS[step], self._limit())
         if getattr(request.accepted_renderer, "format", "") == "csv":
-            rows = (row for result in results for row in _flat(result))
-            return streamed(
-                request._request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{step}.csv"
-            )
-        return self.response_with({"queue": name, "seconds": _STEPS[step], "results": results})
+            lines = as_csv(sample_rows(results), HISTORY_COLUMNS)
+            return streamed(request._request, lines, "text/csv", f"{name}-{step}.csv")
+        return self.response_with({"queue": name, "seconds": STEPS[step], "results": results})
 
     def _limit(self) -> int:
         text = self.request.query_params.get("limit", "1000")
-        if not (
-            text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= _MOST_SAMPLES
-        ):
-            raise bad_parameter("limit", f"limit must be a number from 1 to {_MOST_SAMPLES}.")
+        is_number = text.isascii() and text.isdigit() and len(text) < 6
+        if not is_number or not 1 <= int(text) <= MOST_SAMPLES:
+            raise bad_parameter("limit", f"limit must be a number from 1 to {MOST_SAMPLES}.")
         return int(text)
 
     def export(self, request: Request, name: str) -> Response:
-        documents = [queue_export(row) for row in self._subtree(name)[0]]
+        rows, _ = self._subtree(name)
+        documents = [queue_export(row) for row in rows]
         if getattr(request.accepted_renderer, "format", "") == "yaml":
             return Response(Documents(documents))
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})
-
-
-def _close_then_delete_answer(outcome: CloseThenDelete, dry_run: bool) -> dict[str, Any]:
-    """The queues, children first, are either gone by now or planned to be."""
-    names = list(outcome.queues)
-    return {
-        "planned": [] if outcome.is_gone else names,
-        "deleted": names if outcome.is_gone else [],
-        **_aftermath(outcome.aftermath),
-        "message": outcome.message,
-        "dryRun": dry_run,
-        "closing": command_answer(outcome.closing, dry_run),
-    }
-
-
-def _aftermath(aftermath: Aftermath) -> dict[str, int]:
-    return {
-        "podgroups": aftermath.podgroups,
-        "jobs": aftermath.jobs,
-        "suspendedJobs": aftermath.suspended_jobs,
-        "grants": aftermath.grants,
-    }
-
-
-def _deletion(name: str, planned: PlannedDeletion | None) -> dict[str, Any]:
-    if planned is None:
-        return {
-            "queue": name,
-            "planned": False,
-            "queues": [],
-            "actor": "",
-            "door": "",
-            "reason": "",
-            "since": None,
-        }
-    who = {"actor": planned.actor, "door": planned.door, "reason": planned.reason}
-    return {
-        "queue": name,
-        "planned": True,
-        "queues": planned.queues,
-        **who,
-        "since": iso_time(planned.created_at),
-    }
-
-
-def _flat(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """One row a resource, as the page's own export has them."""
-    amounts = {name: result[name] for name in LINES}
-    resources = sorted({resource for given in amounts.values() for resource in given})
-    return [
-        {
-            "at": result["at"],
-            "state": result["state"],
-            "resource": resource,
-            **{name: amounts[name].get(resource, "") for name in LINES},
-        }
-        for resource in resources
-    ]
-
-
-def _sample(sample: QueueSample) -> dict[str, Any]:
-    amounts = {name: Resources(sample.data.get(name) or {}).to_quantities() for name in LINES}
-    return {"at": iso_time(sample.at), "state": sample.data.get("state") or "", **amounts}

@@ -14,7 +14,14 @@ from scheduler.admission.reading.annotations import (
 )
 from scheduler.admission.reading.queue import QueueReading, Reading
 from scheduler.admission.rules.quotas import check_quotas, quota_notices
-from scheduler.admission.violations import Notice, Remedy, Verdict, Violation, without_repeats
+from scheduler.admission.violations import (
+    Notice,
+    Rejected,
+    Remedy,
+    Verdict,
+    Violation,
+    without_repeats,
+)
 from scheduler.domain.lifecycle import command_for, derived_state_of, judge
 from scheduler.domain.plans import DEFAULT_CLOSES, counted, listed
 from scheduler.domain.queues import DEFAULT, ROOT, QueueSpec, QueueState, QueueTree
@@ -494,3 +501,11 @@ STATE_RULES = frozenset(
         "has_jobs",
     }
 )
+
+
+def raise_if_refused(verdict: Verdict) -> None:
+    """Raises `Rejected` with every violation; `by_state` where the same could be allowed later."""
+    if verdict.allowed:
+        return
+    by_state = all(violation.rule_id in STATE_RULES for violation in verdict.violations)
+    raise Rejected(verdict.violations, verdict.notices, by_state=by_state)

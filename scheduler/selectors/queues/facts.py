@@ -28,7 +28,7 @@ def spec_of(queue: Queue) -> QueueSpec:
     values = {field.name: getattr(queue, field.name) for field in PLAIN_FIELDS}
     return QueueSpec(
         name=queue.name,
-        parent=queue.parent.name if queue.parent_id and queue.parent else "",
+        parent=queue.parent_name,
         state=QueueState(queue.wish),
         labels=queue.labels,
         annotations=queue.annotations,

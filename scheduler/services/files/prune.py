@@ -16,7 +16,7 @@ from scheduler.services.files import catalog
 from scheduler.services.files.apply_run import ApplyRun, is_in_sight
 from scheduler.services.files.items import APPLY_ORDER, NAMESPACED, Applied, Item, place_of_item
 from scheduler.services.jobs import changes, podgroups
-from scheduler.services.queues import create_update
+from scheduler.services.queues import deletion
 
 _PRUNED: Final[dict[str, Any]] = {
     "Queue": Queue,
@@ -62,7 +62,7 @@ def prune_unnamed(
 
 def _delete_row(kind: str, row: Any, run: ApplyRun) -> None:
     if kind == "Queue":
-        create_update.delete_in(run.edit, row.name, run.by)
+        deletion.delete_in(run.edit, row.name, run.by)
     else:
         run.put_down()
         _PRUNERS[kind](row, run.by)

@@ -1,4 +1,4 @@
-"""Everything that can be done to a queue, whoever asks: the API, a page, a command, a manifest."""
+"""Create and change queues, whoever asks: the API, a page, a command, a manifest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import (
@@ -18,17 +17,16 @@ from scheduler.admission.reading.queue import (
     read_queue,
     state_of,
 )
-from scheduler.admission.rules.queues import STATE_RULES, check_delete, deletion_order, verdict_on
-from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
+from scheduler.admission.rules.queues import raise_if_refused, verdict_on
+from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain import three_way
 from scheduler.domain.lifecycle import command_for, derived_state_of
-from scheduler.domain.plans import counted, listed
+from scheduler.domain.plans import listed
 from scheduler.domain.queue_fields import METADATA_FIELDS, QUEUE_FIELDS
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.domain.three_way import FieldChange, Merged
-from scheduler.models import Command, Grant, Job, PlannedDeletion, Queue, QueueFigures
-from scheduler.models.workload import FINISHED_JOB_PHASES
+from scheduler.models import Command, Queue
 from scheduler.selectors.queues.facts import spec_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
@@ -41,19 +39,16 @@ from scheduler.services.files.versions import (
     is_expected,
 )
 from scheduler.services.queues.commands import CommandOutcome, QueueOrder, carry_out_order
-from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
 from scheduler.services.queues.transaction import TreeEdit
 from scheduler.services.records.events import EventNote
 
 __all__ = [
     "Changed",
-    "Deleted",
     "EditConflict",
     "Saved",
     "StaleVersion",
     "create_queue",
     "create_queues",
-    "delete_queue",
     "update_queue",
 ]
 
@@ -82,15 +77,6 @@ class Changed:
     changed: bool
     message: str
     command: Command | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """What went: the queues, children first; and what that leaves of their edit."""
-
-    queues: tuple[str, ...]
-    aftermath: Aftermath
-    message: str = ""
 
 
 def create_queue(
@@ -134,9 +120,10 @@ def _made_or_refused(edit: TreeEdit, manifest: object, by: Actor) -> Saved | Exc
 def create_in(edit: TreeEdit, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
     """The same as part of an edit of the tree: its row is there when that is settled."""
     reading = read_queue(manifest, imported=imported)
-    access.require_to_create_queue(
-        edit.seen_by(by), reading.value.spec.parent if reading.value else ROOT
-    )
+    parent = ROOT
+    if reading.value:
+        parent = reading.value.spec.parent
+    access.require_to_create_queue(edit.seen_by(by), parent)
     proposed, notices = _admitted(reading, edit.tree, edit.facts, None)
     spec = proposed.spec
     queue = edit.add(proposed, by)
@@ -151,15 +138,9 @@ def _admitted(
     reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
 ) -> tuple[QueueReading, tuple[Notice, ...]]:
     verdict = verdict_on(reading, tree, facts, old)
-    _raise_if_refused(verdict)
+    raise_if_refused(verdict)
     assert reading.value is not None  # without a value there is a violation
     return reading.value, verdict.notices
-
-
-def _raise_if_refused(verdict: Verdict) -> None:
-    if not verdict.allowed:
-        by_state = all(violation.rule_id in STATE_RULES for violation in verdict.violations)
-        raise Rejected(verdict.violations, verdict.notices, by_state=by_state)
 
 
 def update_queue(
@@ -187,32 +168,22 @@ def update_queue(
     with transaction.atomic():
         edit = TreeEdit(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
-        access.require_to_touch_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        if opened is None or is_expected(queue.resource_version, expected_version):
-            merged = None
-        else:
-            merged = _merged(queue, opened, manifest)
-        if merged is None:
-            check_queue_version(queue, expected_version)
+        access.require_to_touch_queue(by, name, queue.parent_name or ROOT)
         stored = _Stored(spec_of(queue), queue.is_unknown, str(queue.uid))
-        if merge:
-            wanted = merge_patch(queue_manifest(stored.spec), manifest)
+        wanted = manifest
+        kept: tuple[FieldChange, ...] = ()
+        if opened is not None and not is_expected(queue.resource_version, expected_version):
+            merged = _merged(queue, opened, manifest)
+            wanted = merged.value
+            kept = merged.kept
         else:
-            wanted = manifest
-        changed = _change(
-            edit,
-            stored,
-            wanted if merged is None else merged.value,
-            by,
-            names_state=_names_state(manifest),
-        )
+            check_queue_version(queue, expected_version)
+            if merge:
+                wanted = merge_patch(queue_manifest(stored.spec), manifest)
+        changed = _change(edit, stored, wanted, by, names_state=_names_state(manifest))
         edit.settle()
         queue.refresh_from_db()
         transaction.set_rollback(dry_run)
-    if merged:
-        kept = merged.kept
-    else:
-        kept = ()
     return Saved(
         queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept
     )
@@ -231,13 +202,15 @@ def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged
 
 def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str, Any]) -> Merged:
     """Three manifests put together, each as the server writes it: 1000m and 1 are the same."""
+    base = stored
+    old = None
     before = read_queue(opened).value
-    reading = read_queue(manifest, before.spec if before else None)
+    if before:
+        old = before.spec
+        base = queue_manifest(old)
+    reading = read_queue(manifest, old)
     if reading.value is None or reading.violations:
         raise Rejected(reading.violations, reading.notices)
-    base = stored
-    if before:
-        base = queue_manifest(before.spec)
     return three_way.merge(base, queue_manifest(reading.value.spec), stored)
 
 
@@ -260,55 +233,46 @@ class _Stored:
 
 
 def _names_state(manifest: object) -> bool:
-    """An Unknown queue that is sent back as it was read says nothing of its state: its wish is only
-    what it was stored with.
+    """Whether the manifest asks for a state.
+
+    One that was read while the queue was Unknown, and is sent back, does not: its `spec.state` is
+    only what was stored.
     """
     if state_of(manifest) == QueueState.UNKNOWN.value:
         return False
-    spec = None
-    if isinstance(manifest, Mapping):
-        spec = manifest.get("spec")
+    if not isinstance(manifest, Mapping):
+        return False
+    spec = manifest.get("spec")
     return isinstance(spec, Mapping) and bool(spec.get("state"))
 
 
 def _change(
     edit: TreeEdit, stored: _Stored, manifest: object, by: Actor, *, names_state: bool
 ) -> Changed:
-    old, name = stored.spec, stored.spec.name
+    old = stored.spec
+    nothing_to_do = f"{old.name} is already as asked; nothing was changed."
     reading = read_queue(manifest, old)
     _check_identity(stored, reading)
     leaves_unknown = stored.is_unknown and names_state
-    if (
-        reading.value is not None
-        and not reading.violations
-        and reading.value.spec == old
-        and not leaves_unknown
-    ):
-        # without a look at the tree
-        return Changed(reading.notices, False, f"{name} is already as asked; nothing was changed.")
     if reading.value is not None and not reading.violations:
-        access.require_queue_change(access.access_for(edit.seen_by(by)), old, reading.value.spec)
+        if reading.value.spec == old and not leaves_unknown:
+            return Changed(reading.notices, False, nothing_to_do)  # without a look at the tree
+        mine = access.access_for(edit.seen_by(by))
+        access.require_queue_change(mine, old, reading.value.spec)
     proposed, notices = _admitted(reading, edit.tree, edit.facts, old)
     differences = _respecified(edit, old, proposed.spec, by)
-    ordered = None
+    changed = bool(differences)
+    sentences = []
+    if differences:
+        sentences.append(f"Changed {listed(differences)}.")
+    command = None
     if leaves_unknown or proposed.spec.state is not old.state:
         ordered = _change_state(edit, old, proposed.spec, by)
-    changed = bool(differences) or (ordered is not None and ordered.changed)
-    message = " ".join(
-        filter(
-            None,
-            [
-                f"Changed {listed(differences)}." if differences else "",
-                ordered.message if ordered else "",
-            ],
-        )
-    )
-    return Changed(
-        notices,
-        changed,
-        message or f"{name} is already as asked; nothing was changed.",
-        ordered.command if ordered else None,
-    )
+        changed = changed or ordered.changed
+        command = ordered.command
+        if ordered.message:
+            sentences.append(ordered.message)
+    return Changed(notices, changed, " ".join(sentences) or nothing_to_do, command)
 
 
 def _respecified(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
@@ -329,9 +293,7 @@ def _respecified(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> l
 
 
 def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
-    """A manifest for another queue, or for an earlier one of the same name, is a mistake of the
-    caller.
-    """
+    """Refuse a manifest of another queue, or of an earlier one with the same name."""
     name = stored.spec.name
     if reading.value is None:
         return
@@ -340,22 +302,14 @@ def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
             f"metadata.name is {reading.value.spec.name}, but the queue to change is {name}: a "
             "queue cannot be renamed."
         )
-        raise Rejected(
-            [
-                Violation(
-                    "immutable_field_changed", name, "metadata.name", message, f"write {name}"
-                ),
-                *reading.violations,
-            ]
+        renamed = Violation(
+            "immutable_field_changed", name, "metadata.name", message, f"write {name}"
         )
+        raise Rejected([renamed, *reading.violations])
     if reading.value.uid and reading.value.uid != stored.uid:
         message = f"metadata.uid is not that of {name}: it may have been deleted and created again."
-        raise Rejected(
-            [
-                Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out"),
-                *reading.violations,
-            ]
-        )
+        other = Violation("uid_mismatch", name, "metadata.uid", message, "leave the uid out")
+        raise Rejected([other, *reading.violations])
 
 
 def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
@@ -365,22 +319,20 @@ def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
         before = getattr(old, name)
         after = getattr(new, name)
         if before != after and name != "state":
-            differences.append(f"{name} from {_said(before)} to {_said(after)}")
+            differences.append(f"{name} from {_value_words(before)} to {_value_words(after)}")
     return differences
 
 
-_LONGEST_SAID = 80  # characters of a value in the sentence that tells of a change
+_LONGEST_VALUE = 80  # characters of a value in the sentence about a change
 
 
-def _said(value: object) -> str:
+def _value_words(value: object) -> str:
     if isinstance(value, Resources):
-        return (
-            " ".join(f"{name} {amount}" for name, amount in value.to_quantities().items())
-            or "nothing"
-        )
+        amounts = [f"{name} {amount}" for name, amount in value.to_quantities().items()]
+        return " ".join(amounts) or "nothing"
     if isinstance(value, Mapping):
         return f"{len(value)} entries"
-    return textwrap.shorten(str(value), _LONGEST_SAID, placeholder=" …") or "nothing"
+    return textwrap.shorten(str(value), _LONGEST_VALUE, placeholder=" …") or "nothing"
 
 
 def _change_state(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> CommandOutcome:
@@ -391,125 +343,3 @@ def _change_state(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> 
     reason = by.reason or "spec.state was changed"
     order = QueueOrder(new.name, command_for(new.state, old.state), reason)
     return carry_out_order(edit, order, by)
-
-
-def delete_queue(
-    name: str,
-    *,
-    cascade: bool = False,
-    by: Actor = SYSTEM,
-    dry_run: bool = False,
-    expected_version: Expected = None,
-    shown: Iterable[str] | None = None,
-) -> Deleted:
-    """Delete a Closed queue; the records of its jobs stay.
-
-    With `cascade` everything below it goes too, children first, all or nothing.
-
-    `shown` are the queues that the caller was shown beforehand: where it would be others now,
-    nothing is deleted. Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything
-    that stands against it, of every queue concerned.
-    """
-    with transaction.atomic():
-        edit = TreeEdit(with_pods=True)
-        queue = Queue.objects.select_related("parent").get(name=name)
-        access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
-        check_queue_version(queue, expected_version)
-        deleted = _delete(edit, name, by, cascade=cascade, shown=shown)
-        edit.settle()
-        transaction.set_rollback(dry_run)
-    return deleted
-
-
-def delete_in(edit: TreeEdit, name: str, by: Actor) -> Deleted:
-    """The same as part of an edit of the tree that was begun `with_pods`."""
-    access.require_to_delete_queue(edit.seen_by(by), name, edit.tree[name].parent or ROOT)
-    return _delete(edit, name, by)
-
-
-def _delete(
-    edit: TreeEdit,
-    name: str,
-    by: Actor,
-    *,
-    cascade: bool = False,
-    shown: Iterable[str] | None = None,
-) -> Deleted:
-    tree = edit.tree
-    if cascade:
-        doomed = deletion_order(name, tree)
-    else:
-        doomed = [name]
-    refuse_unless_shown(name, doomed, shown)
-    verdict = check_delete(name, tree, edit.facts, cascade=cascade)
-    _raise_if_refused(replace(verdict, violations=(*verdict.violations, *_unfinished_jobs(doomed))))
-    deleted = _remove(edit, doomed, by)
-    for gone in doomed:
-        follows = ""
-        if gone != name:
-            follows = name
-        edit.record(
-            by,
-            "DeleteQueue",
-            gone,
-            before=queue_manifest(tree[gone]),
-            message=deleted.message,
-            follows=follows,
-        )
-    return deleted
-
-
-def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | None) -> None:
-    """Only what was shown is deleted: a queue may have come below it, or left, since then."""
-    if shown is None or set(shown) == set(doomed):
-        return
-    message = (
-        f"What is below {name} has changed since it was shown: deleting it would now delete "
-        f"{listed(doomed)}."
-    )
-    raise Rejected(
-        [Violation("tree_changed", name, "metadata.name", message, "look again, and decide anew")],
-        by_state=True,
-    )
-
-
-def _unfinished_jobs(names: list[str]) -> list[Violation]:
-    """Jobs that could still come back: none, where every podgroup is Completed, but a job is never
-    lost by a mistake elsewhere.
-    """
-    unfinished = (
-        Job.objects.filter(queue__name__in=names, queue__deleted_at=None)
-        .exclude(phase__in=FINISHED_JOB_PHASES)
-        .exclude(podgroup__phase__in=("Pending", "Inqueue", "Running", "Unknown"))
-    )
-    counts: dict[str, int] = {}
-    for queue in unfinished.values_list("queue__name", flat=True):
-        counts[queue] = counts.get(queue, 0) + 1
-    return [
-        Violation(
-            "has_jobs",
-            name,
-            "status",
-            f"{name} has {counted(number, 'unfinished job')}.",
-            "let them finish",
-        )
-        for name, number in counts.items()
-    ]
-
-
-def _remove(edit: TreeEdit, names: list[str], by: Actor) -> Deleted:
-    """Their rows stay, marked as deleted, for the records that refer to them.
-
-    Roles and figures go.
-    """
-    aftermath = aftermath_of(names)
-    of_them = {"queue__name__in": names, "queue__deleted_at": None}
-    for gone in (Grant, QueueFigures, PlannedDeletion):
-        gone.objects.filter(**of_them).delete()
-    Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
-    edit.remove(names)
-    for name in names:
-        edit.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))
-    return Deleted(
-        tuple(names), aftermath, f"Deleted {listed(names)}. {aftermath.sentence}".rstrip()
-    )

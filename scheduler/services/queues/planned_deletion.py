@@ -1,8 +1,8 @@
-"""Close a queue and delete it once it has drained: an intention that is stored, shown, can be taken
-back, and survives a restart.
+"""Close a queue and delete it once it has drained.
 
-Only what was shown is ever deleted. When the time comes the same rules and the same rights count as
-for deleting by hand; whatever has changed meanwhile drops the intention instead of stretching it.
+The plan is stored and shown, can be taken back, and survives a restart. Only what was shown is ever
+deleted. When the time comes, the same rules and the same rights count as for deleting by hand.
+Where the queues are no longer those that were shown, the plan is dropped.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.plans import listed
-from scheduler.domain.queues import ROOT, QueueState
+from scheduler.domain.queues import QueueState
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queues.facts import admission_scene
-from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.files.versions import Expected, check_queue_version
+from scheduler.services.files.versions import Expected
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.commands import (
     CommandFailed,
@@ -33,7 +32,11 @@ from scheduler.services.queues.commands import (
     QueueOrder,
     give_order,
 )
-from scheduler.services.queues.create_update import delete_queue, refuse_unless_shown
+from scheduler.services.queues.deletion import (
+    delete_queue,
+    refuse_unless_shown,
+    require_to_delete,
+)
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
 from scheduler.services.queues.transaction import TreeEdit
 from scheduler.services.records import audit
@@ -41,7 +44,7 @@ from scheduler.services.records.events import EventNote, record_events
 
 logger = logging.getLogger(__name__)
 
-# What passes by itself once a queue is closed; anything else stands against deleting it for good.
+# What passes by itself once a queue is closed. Anything else prevents for good that it is deleted.
 PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", "has_jobs"})
 
 
@@ -78,7 +81,7 @@ def close_then_delete(
     """
     with transaction.atomic():
         edit = TreeEdit(with_pods=True)
-        _require_to_delete(name, by, expected_version)
+        require_to_delete(name, by, expected_version)
         doomed = deletion_order(name, edit.tree)
         _refuse_protected(name, edit)
         refuse_unless_shown(name, doomed, shown)
@@ -94,9 +97,8 @@ def close_then_delete(
             _delete(PlannedDeletion.objects.get(queue__name=name))
         is_gone = not Queue.objects.filter(name=name).exists()
         transaction.set_rollback(dry_run)
-    return CloseThenDelete(
-        tuple(doomed), closing, aftermath, is_gone, _message(doomed, is_gone=is_gone)
-    )
+    message = _message(doomed, is_gone=is_gone)
+    return CloseThenDelete(tuple(doomed), closing, aftermath, is_gone, message)
 
 
 def _settle_closing(edit: TreeEdit, name: str) -> None:
@@ -108,12 +110,6 @@ def _settle_closing(edit: TreeEdit, name: str) -> None:
     except Exception as problem:
         logger.error("closing %s to delete it failed", name, exc_info=problem)
         raise CommandFailed(name, problem) from problem
-
-
-def _require_to_delete(name: str, by: Actor, expected_version: Expected) -> None:
-    queue = Queue.objects.select_related("parent").get(name=name)
-    access.require_to_delete_queue(by, name, queue.parent.name if queue.parent else ROOT)
-    check_queue_version(queue, expected_version)
 
 
 def _refuse_protected(name: str, edit: TreeEdit) -> None:
@@ -150,10 +146,8 @@ def _write_down(name: str, doomed: list[str], by: Actor, reason: str) -> None:
         reason=reason,
         message=message,
     )
-    record_events(
-        [EventNote("Queue", name, "PlanDeletion", f"{by.name}: {message}", queue=name)],
-        timezone.now(),
-    )
+    note = EventNote("Queue", name, "PlanDeletion", f"{by.name}: {message}", queue=name)
+    record_events([note], timezone.now())
     notify.queues_changed([name])
 
 
@@ -166,13 +160,13 @@ def _message(doomed: list[str], *, is_gone: bool) -> str:
 def keep_queue(
     name: str, *, by: Actor, dry_run: bool = False, expected_version: Expected = None
 ) -> bool:
-    """Take the intention back; the queue stays closed.
+    """Take the plan back; the queue stays closed.
 
     False if there was none. Raises `Queue.DoesNotExist`, `StaleVersion`.
     """
     with transaction.atomic():
         lock_tree()
-        _require_to_delete(name, by, expected_version)  # who may delete it may keep it
+        require_to_delete(name, by, expected_version)  # who may delete it may keep it
         planned = PlannedDeletion.objects.filter(queue__name=name).first()
         if planned is None:
             return False
@@ -185,17 +179,16 @@ def keep_queue(
             before={"queues": planned.queues},
             message=f"{name} is kept.",
         )
-        _drop(planned, name, f"{by.name} keeps {name}: it will not be deleted.")
+        _end_plan(planned, name, f"{by.name} keeps {name}: it will not be deleted.")
         transaction.set_rollback(dry_run)
     return True
 
 
 def carry_out_deletions() -> int:
     """Delete what was planned and has drained. How many plans came to an end, whichever."""
-    due = PlannedDeletion.objects.filter(queue__state=QueueState.CLOSED.value).values_list(
-        "queue_id", flat=True
-    )
-    return sum(_carry_out(queue) for queue in list(due))
+    closed = PlannedDeletion.objects.filter(queue__state=QueueState.CLOSED.value)
+    due = list(closed.values_list("queue_id", flat=True))
+    return sum(_carry_out(queue) for queue in due)
 
 
 def _carry_out(queue: int) -> bool:
@@ -203,43 +196,31 @@ def _carry_out(queue: int) -> bool:
         lock_tree()
         # before the states, which deleting locks: a session has them in this order too
         alone_with_pods()
-        planned = (
-            PlannedDeletion.objects.select_related("queue", "user").filter(queue=queue).first()
-        )
+        plans = PlannedDeletion.objects.select_related("queue", "user")
+        planned = plans.filter(queue=queue).first()
         return planned is not None and _delete(planned)
 
 
 def _delete(planned: PlannedDeletion) -> bool:
-    """Whether the plan came to an end: by deleting, or by being dropped because things are no
-    longer as they were shown.
+    """Delete the queues, or drop the plan where that is no longer possible.
+
+    False where the plan still waits.
     """
     name = planned.queue.name
-    doomed = deletion_order(name, admission_scene()[0])
-    if set(doomed) != set(planned.queues):
-        return _drop(
-            planned,
-            name,
-            f"{name} was not deleted: what is below it is no longer {listed(planned.queues)}.",
-        )
+    tree, _ = admission_scene()
+    if set(deletion_order(name, tree)) != set(planned.queues):
+        return _drop(planned, name, f"what is below it is no longer {listed(planned.queues)}.")
     if planned.user is None:
-        return _drop(
-            planned,
-            name,
-            f"{name} was not deleted: the account of {planned.actor}, who asked for it, is gone.",
-        )
+        return _drop(planned, name, f"the account of {planned.actor}, who asked for it, is gone.")
     try:
         delete_queue(name, cascade=True, by=_asker(planned))
     except Rejected as refusal:
         lasting = [blocker for blocker in refusal.violations if blocker.rule_id not in PASSING]
-        return bool(lasting) and _drop(
-            planned, name, f"{name} was not deleted: {lasting[0].message}"
-        )
+        if not lasting:
+            return False
+        return _drop(planned, name, lasting[0].message)
     except (Forbidden, OutOfSight) as refusal:
-        return _drop(
-            planned,
-            name,
-            f"{name} was not deleted: {planned.actor} may no longer do that. {refusal}",
-        )
+        return _drop(planned, name, f"{planned.actor} may no longer do that. {refusal}")
     return True
 
 
@@ -254,11 +235,13 @@ def _asker(planned: PlannedDeletion) -> Actor:
     )
 
 
-def _drop(planned: PlannedDeletion, name: str, message: str) -> bool:
-    planned.delete()
-    record_events(
-        [EventNote("Queue", name, "DropDeletion", message, queue=name, warning=True)],
-        timezone.now(),
-    )
-    notify.queues_changed([name])
+def _drop(planned: PlannedDeletion, name: str, why: str) -> bool:
+    _end_plan(planned, name, f"{name} was not deleted: {why}")
     return True
+
+
+def _end_plan(planned: PlannedDeletion, name: str, message: str) -> None:
+    planned.delete()
+    note = EventNote("Queue", name, "DropDeletion", message, queue=name, warning=True)
+    record_events([note], timezone.now())
+    notify.queues_changed([name])

@@ -92,7 +92,7 @@ class TreeEdit:
     Nothing is written before `settle`.
 
     `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for
-    whoever deletes edit, or may forbid that it is placed. Without `locks` it is for planning alone:
+    whoever deletes pods, or may forbid that it is placed. Without `locks` it is for planning alone:
     it must not be settled.
     """
 

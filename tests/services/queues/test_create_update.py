@@ -8,12 +8,8 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Event, Job, Node, PodGroup, Queue
 from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.queues.create_update import (
-    StaleVersion,
-    create_queue,
-    delete_queue,
-    update_queue,
-)
+from scheduler.services.queues.create_update import StaleVersion, create_queue, update_queue
+from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.warnings import refresh_warnings
 from tests.services.queues.builders import assert_states_are_derived, job, podgroup, queue, states
 

@@ -22,7 +22,8 @@ from scheduler.models import Command, Event, Job, PodGroup, Queue
 from scheduler.selectors.queues.listing import PHASES, queue_rows
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
-from scheduler.services.queues.create_update import create_queue, delete_queue, update_queue
+from scheduler.services.queues.create_update import create_queue, update_queue
+from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.states import refresh_states
 from tests.services.queues.builders import assert_states_are_derived
 
