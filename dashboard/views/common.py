@@ -29,12 +29,12 @@ def wants_fragment(request: HttpRequest) -> bool:
 
 
 def render_page_or_part(
-    request: HttpRequest, folder: str, name: str, context: dict[str, Any]
+    request: HttpRequest, page: str, part: str, context: dict[str, Any]
 ) -> HttpResponse:
-    """The page `name.html` of the folder, or only its part `_name.html` for a dialog."""
+    """The template `page`, or `part` of it for a dialog."""
     if wants_fragment(request):
-        return render(request, f"{folder}/_{name}.html", context)
-    return render(request, f"{folder}/{name}.html", context)
+        return render(request, part, context)
+    return render(request, page, context)
 
 
 def status_for(problems: object) -> int:

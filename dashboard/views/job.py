@@ -23,7 +23,7 @@ from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
 from dashboard.present.reasons import reason_card
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, show_result, wants_fragment
+from dashboard.views.common import actor, render_page_or_part, show_result
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
@@ -360,10 +360,7 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
         f"jobs/{quote(namespace)}/{quote(name)}/{verb}/",
         {"reason": ""},
     )
-    template = "jobs/command.html"
-    if wants_fragment(request):
-        template = "jobs/command_dialog.html"
-    return render(request, template, context)
+    return render_page_or_part(request, "jobs/command.html", "jobs/command_dialog.html", context)
 
 
 def _carry_out(request: HttpRequest, gang: PodGroup, verb: Verb) -> HttpResponse:

@@ -330,4 +330,6 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     context["copies"] = copies(
         request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""}
     )
-    return render_page_or_part(request, "cluster", "node_command", context)
+    return render_page_or_part(
+        request, "cluster/node_command.html", "cluster/_node_command.html", context
+    )

@@ -68,7 +68,7 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
         "may_delete": may_edit(request, name) and name not in PROTECTED,
         "may_submit": takes_jobs and access(request).may(Permission.SUBMIT, name),
     }
-    return render_page_or_part(request, "queues", "actions", context)
+    return render_page_or_part(request, "queues/actions.html", "queues/_actions.html", context)
 
 
 def _entries(name: str) -> list[Context]:
@@ -218,7 +218,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         context["undo"] = _undo_of_several(results, order)
     else:
         context["load"] = _load(results)
-    return render_page_or_part(request, "queues", "bulk", context)
+    return render_page_or_part(request, "queues/bulk.html", "queues/_bulk.html", context)
 
 
 def _users_of(results: list[Context]) -> list[str]:

@@ -220,7 +220,7 @@ def command(request: HttpRequest, verb: str) -> HttpResponse:
         "state": ClusterState.objects.get(pk=1),
         "copies": copies(request, [in_a_terminal[verb]], f"cluster/{verb}/", {"reason": ""}),
     }
-    return render_page_or_part(request, "sessions", "command", context)
+    return render_page_or_part(request, "sessions/command.html", "sessions/_command.html", context)
 
 
 @require_POST
