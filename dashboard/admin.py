@@ -38,11 +38,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def _columns(model: type[Model]) -> list[str]:
     """The first plain columns; long texts and secrets are on no list."""
-    plain = [
-        field
-        for field in model._meta.fields
-        if not isinstance(field, (JSONField, TextField)) and field.name not in _SECRET
-    ]
+    plain = []
+    for field in model._meta.fields:
+        if not isinstance(field, (JSONField, TextField)) and field.name not in _SECRET:
+            plain.append(field)
     return [field.name for field in plain][:_MOST_COLUMNS]
 
 

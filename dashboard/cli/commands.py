@@ -161,11 +161,10 @@ def _with_connection(function: Callable[..., None], shared: Options) -> Callable
         client.use(replace(_of_program, **connection), reason, words)
         function(**given)
 
-    own = [
-        parameter
-        for parameter in signature.parameters.values()
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
+    own = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            own.append(parameter)
     more = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation

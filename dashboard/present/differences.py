@@ -61,8 +61,11 @@ _KINDS = {"+": "added", "-": "removed", "@": "place"}
 
 
 def line_differences(before: str, after: str) -> list[Line]:
-    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))[2:]
-    return [
-        Line(_KINDS.get(line[:1], "same"), line if line.startswith("@") else line[1:])
-        for line in lines
-    ]
+    lines = []
+    found = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3))
+    for text in found[2:]:
+        kind = _KINDS.get(text[:1], "same")
+        if kind != "place":
+            text = text[1:]
+        lines.append(Line(kind, text))
+    return lines

@@ -130,10 +130,9 @@ def _present_queue(
     largest: tuple[int, ...],
 ) -> dict[str, Any]:
     starved = is_starved(row)
-    quotas = [
-        _quota(row, name, limit, given)
-        for name, limit, given in zip(resources, limits, lent, strict=True)
-    ]
+    quotas = []
+    for name, limit, given in zip(resources, limits, lent, strict=True):
+        quotas.append(_quota(row, name, limit, given))
     return {
         "key": row.name,
         "name": row.name,

@@ -117,14 +117,15 @@ def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
     query = ""
     if kept:
         query = f"?{urlencode({'resource': kept})}"
+    keys = list(TABS)
     if not row["leaf"]:
-        keys = ["children", *(key for key in TABS if key != "children")]
-    else:
-        keys = list(TABS)
-    return [
-        {"key": key, "title": TABS[key], "url": reverse("queue-tab", args=[name, key]) + query}
-        for key in keys
-    ]
+        keys.remove("children")
+        keys.insert(0, "children")
+    tabs = []
+    for key in keys:
+        url = reverse("queue-tab", args=[name, key]) + query
+        tabs.append({"key": key, "title": TABS[key], "url": url})
+    return tabs
 
 
 def _header(

@@ -37,10 +37,12 @@ def queue_conditions(
 
     `live` counts what is not Completed in the queue and below it; `since` is when its state began.
     """
-    found = [
-        _draining_condition(one, live) if one.get("type") == "Draining" else _as_stored(one)
-        for one in stored
-    ]
+    found = []
+    for one in stored:
+        if one.get("type") == "Draining":
+            found.append(_draining_condition(one, live))
+        else:
+            found.append(_as_stored(one))
     if standing.held_by:
         found.append(
             condition("Suspended", "QueueSuspended", _suspension_message(name, standing), since)

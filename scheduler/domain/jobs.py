@@ -294,11 +294,10 @@ def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[PolicyEvent]
     made = [
         task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names
     ]
-    completed: list[PolicyEvent] = [
-        (JobEvent.TASK_COMPLETED, task.name, None)
-        for task in made
-        if task.succeeded >= task.replicas
-    ]
+    completed: list[PolicyEvent] = []
+    for task in made:
+        if task.succeeded >= task.replicas:
+            completed.append((JobEvent.TASK_COMPLETED, task.name, None))
     return [
         *completed,
         *((JobEvent.TASK_FAILED, task.name, None) for task in made if task.failed >= task.replicas),

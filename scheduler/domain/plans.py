@@ -306,11 +306,10 @@ def _unchanged_sentence(scene: _Scene) -> Iterator[str]:
     """The queues below that keep their state although the one above changed, because they wish so
     themselves.
     """
-    wilful = [
-        queue.name
-        for queue in scene.tree.descendants(scene.name)
-        if queue.state is not QueueState.OPEN
-    ]
+    wilful = []
+    for queue in scene.tree.descendants(scene.name):
+        if queue.state is not QueueState.OPEN:
+            wilful.append(queue.name)
     kept = [queue for queue in wilful if scene.before[queue].state is scene.after[queue].state]
     if kept and not scene.keeps_state:
         yield listed(
@@ -345,11 +344,10 @@ def _default_closes(scene: _Scene) -> Iterator[Caution]:
 
 
 def _starting_jobs(scene: _Scene) -> Iterator[Caution]:
-    freed = [
-        queue
-        for queue in scene.waiting_in_subtree()
-        if scene.before[queue].held_by and not scene.after[queue].held_by
-    ]
+    freed = []
+    for queue in scene.waiting_in_subtree():
+        if scene.before[queue].held_by and not scene.after[queue].held_by:
+            freed.append(queue)
     if freed:
         waiting = sum((scene.loads[queue] for queue in freed), NO_LOAD)
         amount = (

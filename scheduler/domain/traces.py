@@ -103,17 +103,15 @@ def from_the_first(jobs: Sequence[TraceJob]) -> list[TraceJob]:
 def _column_names(header: Sequence[str], source: str) -> dict[str, str]:
     """The name of each column as the file spells it."""
     given = {name.strip().lower(): name for name in header if name}
-    found = {
-        column: given[name]
-        for column, others in COLUMNS.items()
-        for name in reversed(others)
-        if name in given
-    }
-    missing = [
-        column
-        for column in NEEDED
-        if column not in found and not (column == "cpu" and "devices" in found)
-    ]
+    found = {}
+    for column, others in COLUMNS.items():
+        for name in reversed(others):
+            if name in given:
+                found[column] = given[name]
+    missing = []
+    for column in NEEDED:
+        if column not in found and not (column == "cpu" and "devices" in found):
+            missing.append(column)
     if missing:
         wanted = "; ".join(f"{column} (or {', '.join(COLUMNS[column][1:])})" for column in missing)
         raise TraceError(f"{source}: the first line must name the columns; missing: {wanted}.")

@@ -242,11 +242,10 @@ def _roles_text(spec: dict[str, Any]) -> str:
     if spec["isClusterAdmin"]:
         return "You are a cluster admin: you may do everything, as far as your token goes."
     grants = [grant["spec"] for grant in api().all("grants/")]
-    own = [
-        grant
-        for grant in grants
-        if grant["user"] == spec["username"] or grant["group"] in spec["groups"]
-    ]
+    own = []
+    for grant in grants:
+        if grant["user"] == spec["username"] or grant["group"] in spec["groups"]:
+            own.append(grant)
     if not own:
         return "You have no role on any queue. Ask an admin for one."
     return "Roles: " + ", ".join(f"{grant['role']} on {grant['queue']}" for grant in own)

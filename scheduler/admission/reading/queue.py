@@ -255,10 +255,9 @@ def _read_spec(reader: Reader, raw: object, metadata: Metadata, old: QueueSpec |
     given = reader.mapping(raw, "spec")
     reader.unknown_fields(given, _QUEUE_FIELDS, "spec")
     reader.unused_fields(given, _UNUSED_QUEUE_FIELDS, "spec")
-    values = {
-        field.name: _FIELD_READERS[field.kind](reader, given.get(field.key), field, old)
-        for field in PLAIN_FIELDS
-    }
+    values = {}
+    for field in PLAIN_FIELDS:
+        values[field.name] = _FIELD_READERS[field.kind](reader, given.get(field.key), field, old)
     annotations = dict(metadata.annotations)
     annotations.pop(CLOSED_BY_PARENT, None)  # it tells of a moment, and is not kept
     return QueueSpec(

@@ -276,10 +276,10 @@ class Reader:
         ):
             self.refuse("too_long", path, f"{path} is larger than {_LONGEST_TEXTS // 1024} KiB.")
             return {}
-        return {
-            key: self.text(text, f"{path}[{shown(key)}]", longest=_LONGEST_TEXTS)
-            for key, text in given.items()
-        }
+        found: dict[str, str] = {}
+        for key, text in given.items():
+            found[key] = self.text(text, f"{path}[{shown(key)}]", longest=_LONGEST_TEXTS)
+        return found
 
     def labels(self, value: object, path: str) -> dict[str, str]:
         labels = self.texts(value, path)

@@ -101,11 +101,15 @@ def _normal_form(value: object) -> object:
         return [_normal_form(item) for item in value]
     if not isinstance(value, Mapping):
         return value
-    return {
-        key: _normal_amounts(item) if key in _AMOUNTS else _normal_form(item)
-        for key, item in value.items()
-        if item is not None
-    }
+    normal = {}
+    for key, item in value.items():
+        if item is None:
+            continue
+        if key in _AMOUNTS:
+            normal[key] = _normal_amounts(item)
+        else:
+            normal[key] = _normal_form(item)
+    return normal
 
 
 def _normal_amounts(value: object) -> object:

@@ -84,10 +84,12 @@ def sights_of(users: Iterable[Any]) -> dict[Any, frozenset[str] | None]:
     seen = {}
     for roles in {*held.values(), frozenset[tuple[str, str]]()}:
         seen[roles] = Access(_permissions_by_queue(roles), parents).visible
-    return {
-        pk: None if user.is_superuser else seen[held.get(pk, frozenset())]
-        for pk, user in asked.items()
-    }
+    sights: dict[Any, frozenset[str] | None] = {}
+    for pk, user in asked.items():
+        sights[pk] = None
+        if not user.is_superuser:
+            sights[pk] = seen[held.get(pk, frozenset())]
+    return sights
 
 
 def _roles_of(users: Sequence[Any]) -> dict[Any, frozenset[tuple[str, str]]]:
@@ -205,16 +207,17 @@ def whom_to_ask(queue: str, most: int = 6) -> list[str]:
 
     Its own admins come first, then those above it, at last the cluster's.
     """
-    grants = [
-        (grant, inherited)
-        for grant, inherited in effective_grants(queue)
-        if grant.role == Role.ADMIN.value
-    ]
+    grants = []
+    for grant, inherited in effective_grants(queue):
+        if grant.role == Role.ADMIN.value:
+            grants.append((grant, inherited))
     near_first = [grant for grant, _ in sorted(grants, key=lambda pair: pair[1])]
-    names = [
-        grant.user.get_username() if grant.user else f"the group {grant.group}"
-        for grant in near_first
-    ]
+    names = []
+    for grant in near_first:
+        if grant.user:
+            names.append(grant.user.get_username())
+        else:
+            names.append(f"the group {grant.group}")
     superusers = (
         get_user_model()
         .objects.filter(is_superuser=True, is_active=True)

@@ -325,10 +325,10 @@ def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
     The queue and job must have been selected with them.
     """
     members, requests = _members_by_group([group.pk for group in groups])
-    return tuple(
-        _job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING))
-        for group in groups
-    )
+    found = []
+    for group in groups:
+        found.append(_job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)))
+    return tuple(found)
 
 
 def _members_by_group(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resources]]:

@@ -29,10 +29,9 @@ def with_bounds(facts: Facts, queues: Iterable[str], user: str) -> Facts:
     numbered = " UNION ALL ".join(
         f"SELECT {place} AS place, b.* FROM ({part}) b" for place, part in enumerate(parts)
     )
-    found = {
-        place: Backlog(jobs, pods)
-        for place, jobs, pods in fetch(f"{numbered} ORDER BY place", [*names, user])
-    }
+    found = {}
+    for place, jobs, pods in fetch(f"{numbered} ORDER BY place", [*names, user]):
+        found[place] = Backlog(jobs, pods)
     in_queues = {name: found[place] for place, name in enumerate(names)}
     return replace(facts, queue_backlogs=in_queues, user=user, user_backlog=found[len(names)])
 

@@ -126,10 +126,10 @@ def _by_resource(
 ) -> dict[str, dict[str, list[int | None]]]:
     resources = sorted({resource for series in found.values() for resource in series})
     nothing: list[int | None] = [None] * length
-    return {
-        resource: {figure: found[figure].get(resource, nothing) for figure in FIGURES}
-        for resource in resources
-    }
+    result: dict[str, dict[str, list[int | None]]] = {}
+    for resource in resources:
+        result[resource] = {figure: found[figure].get(resource, nothing) for figure in FIGURES}
+    return result
 
 
 def _points_between(name: str, coarsest: int, start: float, end: float) -> list[Point]:

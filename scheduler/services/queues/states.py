@@ -85,11 +85,10 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
     live = _live_where_it_counts(stored)
     standings = derive(stored.tree, live, stored.unknown)
     loads = {name: Load(running=count) for name, count in live.items()}
-    changes = [
-        change
-        for change in changes_between(stored.standings, standings, stored.tree, loads)
-        if change.name != ROOT
-    ]
+    changes = []
+    for change in changes_between(stored.standings, standings, stored.tree, loads):
+        if change.name != ROOT:
+            changes.append(change)
     if not changes:
         return Settled({}, ())
     now = timezone.now()
@@ -181,21 +180,20 @@ def _conditions(
 
     The rest is worked out when it is read.
     """
-    kept = [
-        condition
-        for condition in stored.queues[change.name].conditions
-        if condition.get("type") != "Draining"
-    ]
+    others = []
+    draining = []
+    for condition in stored.queues[change.name].conditions:
+        if condition.get("type") == "Draining":
+            draining.append(condition)
+        else:
+            others.append(condition)
     if change.after.state is not QueueState.CLOSING:
-        return kept
-    running = [
-        condition
-        for condition in stored.queues[change.name].conditions
-        if condition.get("type") == "Draining"
-    ]
-    below = [change.name, *(queue.name for queue in stored.tree.descendants(change.name))]
-    total = sum(live.get(name, 0) for name in below)
-    return kept + (running or [{"type": "Draining", "total": total, "since": now.isoformat()}])
+        return others
+    if not draining:
+        below = [queue.name for queue in stored.tree.descendants(change.name)]
+        total = sum(live.get(name, 0) for name in [change.name, *below])
+        draining = [{"type": "Draining", "total": total, "since": now.isoformat()}]
+    return others + draining
 
 
 def _tell(changes: list[Change], now: datetime) -> None:

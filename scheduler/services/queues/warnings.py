@@ -84,10 +84,9 @@ def _row(
     queue: StoredQueue, notices: Iterable[Notice], problems: list[Violation]
 ) -> dict[str, Any] | None:
     """The queue's new warnings and conditions, None where they are as they were."""
-    warnings = [
-        {"code": notice.code, "message": notice.message, "field": notice.field}
-        for notice in notices
-    ]
+    warnings = []
+    for notice in notices:
+        warnings.append({"code": notice.code, "message": notice.message, "field": notice.field})
     kept = [
         condition for condition in queue.conditions if condition.get("type") != "HierarchyInvalid"
     ]

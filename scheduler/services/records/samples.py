@@ -40,10 +40,9 @@ def _packed_figures(figures: QueueFigures, queue: Queue) -> dict[str, object]:
         "guarantee": queue.spec.guarantee,
         "pending": figures.asked,
     }
-    packed = {
-        name: {resource: amount for resource, amount in given.items() if amount}
-        for name, given in amounts.items()
-    }
+    packed = {}
+    for name, given in amounts.items():
+        packed[name] = {resource: amount for resource, amount in given.items() if amount}
     return {
         **{name: found for name, found in packed.items() if found},
         "capability": dict(queue.spec.capability),
