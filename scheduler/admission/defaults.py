@@ -121,7 +121,9 @@ def job_defaults(manifest: object, facts: Facts) -> Defaults:
 
 def _task_defaults(tasks: object) -> Defaults:
     defaults: Defaults = []
-    for index, task in enumerate(tasks if isinstance(tasks, list) else []):
+    if not isinstance(tasks, list):
+        return defaults
+    for index, task in enumerate(tasks):
         if not isinstance(task, Mapping):
             continue
         here: Path = ("spec", "tasks", index)
@@ -149,12 +151,8 @@ def _gang_default(spec: Mapping[str, object]) -> Defaults:
     tasks = spec.get("tasks")
     if spec.get("minAvailable") is not None or not isinstance(tasks, list):
         return []
-    return [
-        (
-            ("spec", "minAvailable"),
-            sum(_task_gang(task) for task in tasks if isinstance(task, Mapping)),
-        )
-    ]
+    together = sum(_task_gang(task) for task in tasks if isinstance(task, Mapping))
+    return [(("spec", "minAvailable"), together)]
 
 
 def with_defaults(manifest: Mapping[str, object], defaults: Defaults) -> dict[str, Any]:
@@ -177,7 +175,13 @@ def _own_copy_at(copied: dict[Path, Any], path: Path) -> Any:
             here = holder[path[-1]]
         else:
             here = holder.get(path[-1])
-        copied[path] = holder[path[-1]] = list(here) if isinstance(here, list) else dict(here or {})
+        own: Any
+        if isinstance(here, list):
+            own = list(here)
+        else:
+            own = dict(here or {})
+        holder[path[-1]] = own
+        copied[path] = own
     return copied[path]
 
 
@@ -188,10 +192,10 @@ def json_patch(manifest: Mapping[str, object], defaults: Defaults) -> list[dict[
     for path, value in defaults:
         _add_parents(operations, present, path)
         holder = present[path[:-1]]
-        exists = isinstance(path[-1], str) and path[-1] in holder
-        operations.append(
-            {"op": "replace" if exists else "add", "path": _json_pointer(path), "value": value}
-        )
+        operation = "add"
+        if isinstance(path[-1], str) and path[-1] in holder:
+            operation = "replace"
+        operations.append({"op": operation, "path": _json_pointer(path), "value": value})
     return operations
 
 

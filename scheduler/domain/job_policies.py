@@ -81,12 +81,13 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
     problems: list[str] = []
     for index, given in enumerate(stored):
         where = f"{place}[{index}]"
+        entry: Mapping[str, object] = {}
         if isinstance(given, Mapping):
             entry = given
-        else:
-            entry = {}
         action = ACTION_NAMES.get(str(entry.get("action")))
-        names = entry.get("events") or ([entry["event"]] if entry.get("event") else [])
+        names = entry.get("events") or []
+        if not names and entry.get("event"):
+            names = [entry["event"]]
         if not isinstance(names, list):
             names = [names]
         unknown = [str(name) for name in names if str(name) not in EVENT_NAMES]

@@ -98,7 +98,9 @@ class Dependency:
 
     def is_met(self, under_way: Collection[str]) -> bool:
         met = [name in under_way for name in self.names]
-        return not met or (any(met) if self.any_will_do else all(met))
+        if met and self.any_will_do:
+            return any(met)
+        return all(met)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,24 +212,22 @@ def _retry_step(facts: JobFacts, action: JobAction, task: str) -> JobStep:
             stop_pods=True,
         )
     part = facts.task(task)
-    if (
-        action is JobAction.RESTART or part is None
-    ):  # what happened to the whole job belongs to no one task
+    # What happened to the whole job belongs to no one task.
+    if action is JobAction.RESTART or part is None:
         return JobStep(
             JobPhase.RESTARTING,
             f"retry {facts.retry_count + 1} of {facts.max_retry}",
             stop_pods=True,
             retries=1,
         )
-    number, most = (
-        (facts.retry_count, facts.max_retry)
-        if part.max_retry is None
-        else (part.retries, part.max_retry)
-    )
-    told = f"task {task}: retry {number + 1} of {most}"
-    return JobStep(
-        facts.phase, told, retries=1, again=task, only_failed=action is JobAction.RESTART_POD
-    )
+    number = facts.retry_count
+    most = facts.max_retry
+    if part.max_retry is not None:
+        number = part.retries
+        most = part.max_retry
+    message = f"task {task}: retry {number + 1} of {most}"
+    only_failed = action is JobAction.RESTART_POD
+    return JobStep(facts.phase, message, retries=1, again=task, only_failed=only_failed)
 
 
 _OF_A_PART = (JobAction.RESTART_TASK, JobAction.RESTART_POD)
@@ -288,20 +288,19 @@ def _action_by_policy(
 
 
 def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[PolicyEvent]:
-    """What follows from the counts alone: those of these tasks all of whose pods have succeeded, or
-    have failed.
+    """Of these tasks, those all of whose pods have succeeded, then those all of whose pods have
+    failed.
     """
-    made = [
-        task for task in facts.tasks if task.created and task.replicas > 0 and task.name in names
-    ]
     completed: list[PolicyEvent] = []
-    for task in made:
+    failed: list[PolicyEvent] = []
+    for task in facts.tasks:
+        if not task.created or task.replicas <= 0 or task.name not in names:
+            continue
         if task.succeeded >= task.replicas:
             completed.append((JobEvent.TASK_COMPLETED, task.name, None))
-    return [
-        *completed,
-        *((JobEvent.TASK_FAILED, task.name, None) for task in made if task.failed >= task.replicas),
-    ]
+        if task.failed >= task.replicas:
+            failed.append((JobEvent.TASK_FAILED, task.name, None))
+    return completed + failed
 
 
 def settle(facts: JobFacts) -> JobStep | None:
@@ -339,11 +338,10 @@ def _settle_stopping(facts: JobFacts) -> JobStep | None:
 def _settle_running(facts: JobFacts) -> JobStep | None:
     succeeded = facts.total("succeeded")
     if facts.min_success is not None and succeeded >= facts.min_success:
-        return JobStep(
-            JobPhase.COMPLETING if facts.total("alive") else JobPhase.COMPLETED,
-            f"{counted(succeeded, 'pod')} succeeded",
-            stop_pods=True,
-        )
+        phase = JobPhase.COMPLETED
+        if facts.total("alive"):
+            phase = JobPhase.COMPLETING
+        return JobStep(phase, f"{counted(succeeded, 'pod')} succeeded", stop_pods=True)
     if not facts.total("alive") and any(not task.created for task in facts.tasks):
         return _settle_waiting(facts)
     if _has_lost_its_gang(facts):

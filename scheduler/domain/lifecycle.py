@@ -174,14 +174,13 @@ def _is_closed(standing: DerivedState | None) -> bool:
 def _derived_state(
     wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted
 ) -> DerivedState:
-    inherits_closed = bool(wanted.closed) and wish is not QueueState.CLOSED
-    inherits_suspended = state is QueueState.SUSPENDED and wish is not QueueState.SUSPENDED
-    return DerivedState(
-        state=state,
-        closed_by=above.closed if inherits_closed else "",
-        suspended_by=above.suspended if inherits_suspended else "",
-        held_by=wanted.suspended,
-    )
+    closed_by = ""
+    if wanted.closed and wish is not QueueState.CLOSED:
+        closed_by = above.closed
+    suspended_by = ""
+    if state is QueueState.SUSPENDED and wish is not QueueState.SUSPENDED:
+        suspended_by = above.suspended
+    return DerivedState(state, closed_by, suspended_by, held_by=wanted.suspended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +340,11 @@ def _judge_resume(case: _Case) -> Judgement:
 def _parent_first(
     case: _Case, command: QueueCommand, ancestor: str, ancestor_is_closed: bool
 ) -> Judgement:
-    condition, remedy = ("closed", "open") if ancestor_is_closed else ("suspended", "resume")
+    condition = "suspended"
+    remedy = "resume"
+    if ancestor_is_closed:
+        condition = "closed"
+        remedy = "open"
     message = (
         f"{case.name} cannot be {_PARTICIPLE[command]} while {ancestor} above it is {condition}: "
         f"{remedy} {ancestor} first."
@@ -383,7 +386,10 @@ def _obstacles_to_commands(
 ) -> Iterator[tuple[QueueCommand, str]]:
     for command in QueueCommand:
         judgement = judge(tree, standings, name, command, live=live, unknown=unknown)
-        yield command, judgement.refusal.message if judgement.refusal else judgement.nothing_because
+        if judgement.refusal:
+            yield command, judgement.refusal.message
+        else:
+            yield command, judgement.nothing_because
 
 
 def command_for(wish: QueueState, before: QueueState) -> QueueCommand:

@@ -205,10 +205,9 @@ def describe(
 def _same_state(name: str, before: DerivedState, after: DerivedState) -> str:
     if before.closed_by != after.closed_by or before.suspended_by != after.suspended_by:
         source = after.closed_by or after.suspended_by
-        return (
-            f"{name} stays {after.state}, now "
-            f"{f'because of {source}' if source else 'by its own request'}."
-        )
+        if source:
+            return f"{name} stays {after.state}, now because of {source}."
+        return f"{name} stays {after.state}, now by its own request."
     if after.held_by:
         return (
             f"{name} stays {after.state}; its pods are held because {after.held_by} is suspended."
@@ -244,10 +243,9 @@ _MEANINGS = {
 def _what_is_left(tree: QueueTree, name: str, loads: Mapping[str, Load]) -> str:
     live = loads.get(name, NO_LOAD).live
     children = len(tree.children(name))
+    parts = []
     if live:
-        parts = [f"{counted(live, 'podgroup has', 'podgroups have')} finished"]
-    else:
-        parts = []
+        parts.append(f"{counted(live, 'podgroup has', 'podgroups have')} finished")
     if children:
         parts.append(f"{counted(children, 'child is', 'children are')} Closed")
     return " and ".join(parts) or "nothing is left in it"
@@ -255,15 +253,21 @@ def _what_is_left(tree: QueueTree, name: str, loads: Mapping[str, Load]) -> str:
 
 def counted(number: int, one: str, many: str = "") -> str:
     """ "1 podgroup", "3 podgroups"."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    if number == 1:
+        return f"1 {one}"
+    return f"{number} {many or one + 's'}"
 
 
 def listed(names: Iterable[str], one: str = "", many: str = "") -> str:
     """The first few names, how many more there are, and what one or several of them do."""
     all_names = list(names)
+    words = ", ".join(all_names[:_NAMES_SHOWN])
     more = len(all_names) - _NAMES_SHOWN
-    shown = ", ".join(all_names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return f"{shown} {one if len(all_names) == 1 else many}".rstrip()
+    if more > 0:
+        words += f" and {more} more"
+    if len(all_names) == 1:
+        return f"{words} {one}".rstrip()
+    return f"{words} {many}".rstrip()
 
 
 def _message_parts(scene: _Scene, changes: tuple[Change, ...]) -> Iterator[str]:

@@ -170,11 +170,11 @@ class QueueTree:
         Only a queue that is wanted closed looks at what its children are, so nothing outside can
         notice what happens inside.
         """
-        closed = []
+        topmost = name
         for ancestor in self.ancestors(name):
             if self[ancestor].state is QueueState.CLOSED:
-                closed.append(ancestor)
-        return self.branch(closed[-1] if closed else name)
+                topmost = ancestor
+        return self.branch(topmost)
 
     def with_queue(self, queue: QueueSpec) -> QueueTree:
         """The same tree with this queue added or replaced.

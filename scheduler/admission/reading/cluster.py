@@ -105,17 +105,18 @@ def read_node(manifest: object) -> Reading[NodeManifest]:
     status = reader.mapping(whole.get("status"), "status")
     reader.unknown_fields(spec, _NODE_SPEC, "spec", elsewhere={"status": known_fields.NODE_STATUS})
     reader.unknown_fields(status, known_fields.NODE_STATUS, "status")
+    allocatable = _read_allocatable(reader, status)
+    taints = []
+    for index, taint in enumerate(_read_list(reader, spec, "taints")):
+        taints.append(_read_taint(reader, taint, f"spec.taints[{index}]"))
     node = NodeManifest(
         metadata=metadata,
-        allocatable=_read_allocatable(reader, status),
-        taints=tuple(
-            _read_taint(reader, taint, f"spec.taints[{index}]")
-            for index, taint in enumerate(_read_list(reader, spec, "taints"))
-        ),
+        allocatable=allocatable,
+        taints=tuple(taints),
         unschedulable=reader.truth(spec.get("unschedulable"), "spec.unschedulable", False),
         ready=_is_ready(reader, status.get("conditions")),
     )
-    return Reading(node if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+    return Reading.of(reader, node, metadata.name)
 
 
 def _read_list(reader: Reader, given: Mapping[str, object], key: str) -> list[object]:
@@ -249,9 +250,7 @@ def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
         ),
         description=reader.text(spec.get("description"), "spec.description", longest=1024),
     )
-    return Reading(
-        value if metadata.name else None, tuple(reader.violations), tuple(reader.notices)
-    )
+    return Reading.of(reader, value, metadata.name)
 
 
 def _point_out_unread(reader: Reader, command: Mapping[str, object]) -> None:
@@ -287,17 +286,11 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
     kind = reader.choice(
         target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind"
     )
-    if target.get("namespace") is not None:
-        namespace = target.get("namespace")
-    else:
-        namespace = metadata.get("namespace")
     command = CommandManifest(
         action=reader.text(whole.get("action"), "action", longest=64),
         kind=kind,
         name=reader.name(target.get("name"), "target.name"),
-        namespace=(reader.text(namespace, "target.namespace", longest=63) or "default")
-        if kind == "Job"
-        else "",
+        namespace=_namespace_of_target(reader, kind, target, metadata),
         uid=reader.text(target.get("uid"), "target.uid", longest=64),
         reason=reader.text(whole.get("reason") or whole.get("message"), "reason", longest=1024),
     )
@@ -308,6 +301,16 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
             "action must be given.",
             "write OpenQueue, CloseQueue, SuspendQueue or ResumeQueue",
         )
-    return Reading(
-        command if command.action else None, tuple(reader.violations), tuple(reader.notices)
-    )
+    return Reading.of(reader, command, command.action)
+
+
+def _namespace_of_target(
+    reader: Reader, kind: str, target: Mapping[str, object], metadata: Mapping[str, object]
+) -> str:
+    """As the target says, else as the command's own metadata; a queue has none."""
+    if kind != "Job":
+        return ""
+    namespace = target.get("namespace")
+    if namespace is None:
+        namespace = metadata.get("namespace")
+    return reader.text(namespace, "target.namespace", longest=63) or "default"

@@ -46,6 +46,15 @@ class Reading(Generic[T]):
     violations: tuple[Violation, ...] = ()
     notices: tuple[Notice, ...] = ()
 
+    @classmethod
+    def of(cls, reader: Reader, value: T, name: str) -> Reading[T]:
+        """All that the reader found; no value where the name could not be read."""
+        violations = tuple(reader.violations)
+        notices = tuple(reader.notices)
+        if not name:
+            return cls(None, violations, notices)
+        return cls(value, violations, notices)
+
 
 @dataclass(frozen=True, slots=True)
 class QueueReading:
@@ -212,9 +221,7 @@ def read_queue(
     value = QueueReading(
         replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version
     )
-    return Reading(
-        value if metadata.name else None, tuple(reader.violations), tuple(reader.notices)
-    )
+    return Reading.of(reader, value, metadata.name)
 
 
 def state_of(manifest: object) -> object:
@@ -346,7 +353,9 @@ _FIELD_READERS: Final[dict[FieldKind, Callable[..., Any]]] = {
 
 def _read_parent(reader: Reader, given: Mapping[str, object], name: str) -> str:
     parent = reader.name(given.get("parent"), "spec.parent", required=False)
-    return parent or ("" if name == ROOT else ROOT)
+    if parent or name == ROOT:
+        return parent
+    return ROOT
 
 
 def _read_state(
@@ -357,10 +366,9 @@ def _read_state(
     imported: bool,
 ) -> tuple[QueueState, bool, bool]:
     """The wish, whether the request sets it, and whether the queue came stored as Unknown."""
+    unchanged = QueueState.OPEN
     if old:
         unchanged = old.state
-    else:
-        unchanged = QueueState.OPEN
     status = reader.mapping(manifest.get("status"), "status")
     stored = reader.text(status.get("state"), "status.state")
     if old is not None:
@@ -388,8 +396,11 @@ def _check_known(reader: Reader, stored: str) -> None:
 def _wish_at_creation(
     reader: Reader, stored: str, annotations: Mapping[str, str], imported: bool
 ) -> tuple[QueueState, bool, bool]:
-    allowed = [state.value for state in (QueueState if imported else WISHES)]
-    reader.choice(stored, "spec.state", allowed, "Open", "invalid_state")
+    allowed = list(WISHES)
+    if imported:
+        allowed = list(QueueState)
+    words = [state.value for state in allowed]
+    reader.choice(stored, "spec.state", words, "Open", "invalid_state")
     wish = wish_of_status(stored, annotations) or QueueState.OPEN
     return wish, bool(stored), stored == QueueState.UNKNOWN.value
 
@@ -406,8 +417,10 @@ def queue_manifest(spec: QueueSpec) -> dict[str, object]:
             body[field.key] = _written(value)
     for field in AMOUNT_FIELDS:
         amounts = getattr(spec, field.name).to_quantities()
-        if amounts:
-            body[field.key] = {field.nested: amounts} if field.nested else amounts
+        if amounts and field.nested:
+            body[field.key] = {field.nested: amounts}
+        elif amounts:
+            body[field.key] = amounts
     metadata = {
         "name": spec.name,
         "labels": dict(spec.labels),

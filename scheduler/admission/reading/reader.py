@@ -66,6 +66,12 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
+def _path_to(here: str, key: object) -> str:
+    if not here:
+        return shown(key)
+    return f"{here}.{shown(key)}"
+
+
 def _can_be_kept(value: object) -> bool:
     """All of it. Looked at without its places, which are of interest only where it cannot."""
     waiting = [value]
@@ -136,11 +142,9 @@ class Reader:
         while waiting:
             here, part = waiting.pop()
             if isinstance(part, Mapping):
-                waiting += [
-                    (f"{here}.{shown(key)}" if here else shown(key), item)
-                    for key, item in part.items()
-                    if self._is_key(key, here)
-                ]
+                for key, item in part.items():
+                    if self._is_key(key, here):
+                        waiting.append((_path_to(here, key), item))
             elif isinstance(part, list):
                 waiting += [(f"{here}[{index}]", item) for index, item in enumerate(part)]
             elif not _can_be_kept(part):

@@ -144,7 +144,7 @@ def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[
     reader.unknown_fields(spec, JOB_FIELDS, "spec")
     reader.unused_fields(spec, UNUSED_JOB_FIELDS, "spec")
     job = _read_job_spec(reader, spec, metadata)
-    return Reading(job if metadata.name else None, tuple(reader.violations), tuple(reader.notices))
+    return Reading.of(reader, job, metadata.name)
 
 
 def _open_manifest(
@@ -307,9 +307,7 @@ def read_podgroup(
     reader.unknown_fields(spec, _PODGROUP_FIELDS, "spec")
     reader.unused_fields(spec, _UNUSED_PODGROUP_FIELDS, "spec")
     podgroup = _read_podgroup_spec(reader, spec, metadata)
-    return Reading(
-        podgroup if metadata.name else None, tuple(reader.violations), tuple(reader.notices)
-    )
+    return Reading.of(reader, podgroup, metadata.name)
 
 
 def _read_podgroup_spec(

@@ -111,8 +111,9 @@ class _Line:
 def _check_limit(line: _Line, waiting: int, more: int, limit: int) -> Iterator[Violation]:
     if not limit or not more or waiting + more <= limit:
         return
-    counted, verb = (line.unit, "waits") if waiting == 1 else (f"{line.unit}s", "wait")
-    now = f"{waiting:,} {counted}{line.of} already {verb}{line.after}"
+    now = f"{waiting:,} {line.unit}s{line.of} already wait{line.after}"
+    if waiting == 1:
+        now = f"1 {line.unit}{line.of} already waits{line.after}"
     message = f"{now}; with {more:,} more there would be more than the limit of {limit:,}."
     fix = f"wait until some have started, cancel some, or ask an admin to raise {line.setting}"
     yield Violation(

@@ -66,7 +66,9 @@ def stays_in_queue(new: Mapping[str, object], old: Mapping[str, object], facts: 
 
 def _queue_of(manifest: Mapping[str, object]) -> object:
     spec = manifest.get("spec")
-    return (spec.get("queue") if isinstance(spec, Mapping) else None) or DEFAULT
+    if not isinstance(spec, Mapping):
+        return DEFAULT
+    return spec.get("queue") or DEFAULT
 
 
 def _fields_to_compare(

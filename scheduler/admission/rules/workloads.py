@@ -143,7 +143,9 @@ def _check_growth(
 
     One that was too large before may become smaller.
     """
-    more = job.replicas - (before.replicas if before else 0)
+    more = job.replicas
+    if before:
+        more -= before.replicas
     if more > 0:
         yield from check_room(
             job.metadata.name,
@@ -286,4 +288,7 @@ def _is_budget(text: str) -> bool:
     digits = text.removesuffix("%")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
         return False
-    return 1 <= int(digits) <= (99 if text.endswith("%") else 2**31 - 1)
+    most = 2**31 - 1
+    if text.endswith("%"):
+        most = 99
+    return 1 <= int(digits) <= most

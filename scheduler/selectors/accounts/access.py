@@ -158,10 +158,11 @@ def places_of_queues() -> Places:
     last.
     """
     rows = _TREE_WITH_DELETED.rows()
-    places = {
-        pk: name if deleted_at is None else place_of_deleted(name, pk)
-        for pk, name, _, deleted_at in rows
-    }
+    places = {}
+    for pk, name, _, deleted_at in rows:
+        places[pk] = name
+        if deleted_at is not None:
+            places[pk] = place_of_deleted(name, pk)
     parents: dict[str, str] = {}
     for pk, name, parent, _ in rows:
         parents[places[pk]] = parents[name] = places.get(parent, "")

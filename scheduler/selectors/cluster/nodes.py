@@ -204,7 +204,11 @@ def fragmentation(nodes: Sequence[NodeRow], resource: str) -> Fragmentation:
 
 def _sizes_to_ask(resource: str, biggest: int) -> list[int]:
     """1, 2, 4, 8 … of it up to what one node has; for bytes counted from 1 Gi in steps of four."""
-    unit, factor = (2**30, 4) if units_per_one(resource) == 1 else (units_per_one(resource), 2)
+    unit = units_per_one(resource)
+    factor = 2
+    if unit == 1:
+        unit = 2**30
+        factor = 4
     sizes = [unit]
     while sizes[-1] * factor <= biggest:
         sizes.append(sizes[-1] * factor)

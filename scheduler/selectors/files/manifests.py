@@ -16,7 +16,9 @@ PRIORITY = "scheduling.k8s.io/v1"
 def _manifest_of(
     version: str, kind: str, row: Any, spec: dict[str, Any], namespaced: bool = False
 ) -> dict[str, Any]:
-    metadata = {"name": row.name, **({"namespace": row.namespace} if namespaced else {})}
+    metadata = {"name": row.name}
+    if namespaced:
+        metadata["namespace"] = row.namespace
     metadata |= {"labels": dict(row.labels), "annotations": dict(row.annotations)}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
@@ -44,15 +46,15 @@ def stored_job(job: Job) -> dict[str, Any]:
 
 def podgroup_spec(group: PodGroup) -> dict[str, Any]:
     spec: dict[str, Any] = {"queue": group.queue.name, "minMember": group.min_member}
-    optional = {
-        "minTaskMember": group.min_task_member or None,
-        "priorityClassName": group.priority_class or None,
-        "minResources": None
-        if group.min_resources is None
-        else group.min_resources.to_quantities(),
-        "networkTopology": group.network_topology or None,
-    }
-    return spec | {key: value for key, value in optional.items() if value is not None}
+    if group.min_task_member:
+        spec["minTaskMember"] = group.min_task_member
+    if group.priority_class:
+        spec["priorityClassName"] = group.priority_class
+    if group.min_resources is not None:
+        spec["minResources"] = group.min_resources.to_quantities()
+    if group.network_topology:
+        spec["networkTopology"] = group.network_topology
+    return spec
 
 
 def stored_podgroup(group: PodGroup) -> dict[str, Any]:
@@ -65,8 +67,10 @@ def node_spec(node: Node) -> dict[str, Any]:
 
 def stored_node(node: Node) -> dict[str, Any]:
     """What a node has stands in its status, in Kubernetes too."""
-    ready = [{"type": "Ready", "status": "True" if node.ready else "False"}]
-    status = {"allocatable": node.allocatable.to_quantities(), "conditions": ready}
+    ready = {"type": "Ready", "status": "False"}
+    if node.ready:
+        ready["status"] = "True"
+    status = {"allocatable": node.allocatable.to_quantities(), "conditions": [ready]}
     return _manifest_of("v1", "Node", node, node_spec(node)) | {"status": status}
 
 

@@ -255,9 +255,9 @@ def _by_wait(condition: Condition) -> Q:
 
 
 def _by_reason(condition: Condition) -> Q:
-    codes = {"" if code == "AwaitingEvaluation" else code for code in condition.values} | set(
-        condition.values
-    )
+    codes = set(condition.values)
+    if "AwaitingEvaluation" in codes:
+        codes.add("")
     return _gang_is(*WAITING) & Q(reason_code__in=codes)
 
 
@@ -290,28 +290,44 @@ def job_page(
 ) -> JobPage:
     """The page that follows the row `before` in the list, or comes before the row `after` in it."""
     turning_back = after is not None
+    mark = before
     if turning_back:
         mark = after
-    else:
-        mark = before
-    down = oldest_first == turning_back  # by falling keys
-    if mark is None:
-        page = found
-    else:
-        page = found.filter(**{"pk__lt" if down else "pk__gt": mark})
     # no join of queues: a database may begin with them and sort all jobs
-    rows = page.select_related("job").prefetch_related("queue")
-    groups = list(rows.order_by("-pk" if down else "pk")[: PAGE + 1])
+    rows = found.select_related("job").prefetch_related("queue")
+    if oldest_first == turning_back:
+        groups = _groups_below(rows, mark)
+    else:
+        groups = _groups_above(rows, mark)
     more = len(groups) > PAGE
     groups = groups[:PAGE]
+    has_newer = mark is not None
+    has_older = more
     if turning_back:
         groups.reverse()
-    has_newer, has_older = (more, True) if turning_back else (mark is not None, more)
-    return JobPage(
-        job_rows(groups),
-        groups[-1].pk if groups and has_older else None,
-        groups[0].pk if groups and has_newer else None,
-    )
+        has_newer = more
+        has_older = True
+    older = None
+    newer = None
+    if groups and has_older:
+        older = groups[-1].pk
+    if groups and has_newer:
+        newer = groups[0].pk
+    return JobPage(job_rows(groups), older, newer)
+
+
+def _groups_below(rows: QuerySet[PodGroup], mark: int | None) -> list[PodGroup]:
+    """A page and one more, by falling keys."""
+    if mark is not None:
+        rows = rows.filter(pk__lt=mark)
+    return list(rows.order_by("-pk")[: PAGE + 1])
+
+
+def _groups_above(rows: QuerySet[PodGroup], mark: int | None) -> list[PodGroup]:
+    """A page and one more, by rising keys."""
+    if mark is not None:
+        rows = rows.filter(pk__gt=mark)
+    return list(rows.order_by("pk")[: PAGE + 1])
 
 
 def count_up_to(found: QuerySet[PodGroup], most: int = COUNTED_AT_MOST) -> int:
@@ -325,10 +341,11 @@ def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
     The queue and job must have been selected with them.
     """
     members, requests = _members_by_group([group.pk for group in groups])
-    found = []
+    rows = []
     for group in groups:
-        found.append(_job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING)))
-    return tuple(found)
+        row = _job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING))
+        rows.append(row)
+    return tuple(rows)
 
 
 def _members_by_group(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[int, Resources]]:
@@ -343,14 +360,23 @@ def _members_by_group(ids: list[int]) -> tuple[dict[int, dict[str, int]], dict[i
     for group, phase, request, number in rows:
         counts = members.setdefault(group, {})
         counts[phase] = counts.get(phase, 0) + number
-        requests[group] = requests.get(group, NOTHING) + Resources(
-            {name: amount * number for name, amount in request.items()}
-        )
+        together = Resources({name: amount * number for name, amount in request.items()})
+        requests[group] = requests.get(group, NOTHING) + together
     return members, requests
 
 
 def _job_row(group: PodGroup, members: Mapping[str, int], request: Resources) -> JobRow:
-    phase = shown_phase(group.phase, group.job.phase if group.job else None)
+    phase_of_job = None
+    finished_at = group.finished_at
+    if group.job:
+        phase_of_job = group.job.phase
+        finished_at = finished_at or group.job.finished_at
+    phase = shown_phase(group.phase, phase_of_job)
+    reason_code = ""
+    reason_message = ""
+    if phase in WAITING:
+        reason_code = group.reason_code or "AwaitingEvaluation"
+        reason_message = group.reason_message
     return JobRow(
         pk=group.pk,
         namespace=group.namespace,
@@ -363,11 +389,11 @@ def _job_row(group: PodGroup, members: Mapping[str, int], request: Resources) ->
         min_member=group.min_member,
         priority=group.priority,
         priority_class=group.priority_class,
-        reason_code=(group.reason_code or "AwaitingEvaluation") if phase in WAITING else "",
-        reason_message=group.reason_message if phase in WAITING else "",
+        reason_code=reason_code,
+        reason_message=reason_message,
         created_at=group.created_at,
         started_at=group.started_at,
-        finished_at=group.finished_at or (group.job.finished_at if group.job else None),
+        finished_at=finished_at,
         members=members,
         request=request or group.min_resources or NOTHING,  # a suspended job has no pods
     )

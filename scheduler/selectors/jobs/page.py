@@ -37,10 +37,11 @@ def pods_of(gang: PodGroup, phase: str = "", start: int = 0) -> list[Pod]:
 
     Of one phase if it is given.
     """
-    pods = gang.pods.select_related("node", "pod_class", "reserved_node").order_by(
-        "task", "index", "pk"
-    )
-    return list((pods.filter(phase=phase) if phase else pods)[start : start + PODS_A_PAGE + 1])
+    pods = gang.pods.select_related("node", "pod_class", "reserved_node")
+    if phase:
+        pods = pods.filter(phase=phase)
+    ordered = pods.order_by("task", "index", "pk")
+    return list(ordered[start : start + PODS_A_PAGE + 1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,13 +59,11 @@ _TREE_WITH_DELETED = Prepared(
 
 def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[str, Any]]:
     """A row of plain values a queue."""
+    if queues is None:
+        queues = Queue.objects.all()
     texts: dict[str, Any] = {f"text_{name}": Cast(name, TextField()) for name in _TEXTS}
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
-    found: QuerySet[Any, dict[str, Any]] = (
-        (Queue.objects.all() if queues is None else queues)
-        .annotate(**texts)
-        .values(*_PLAIN, *texts)
-    )
+    found: QuerySet[Any, dict[str, Any]] = queues.annotate(**texts).values(*_PLAIN, *texts)
     return found
 
 

@@ -69,9 +69,10 @@ def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
 
     With `only_life` their specifications hold name, parent and wish, and nothing else.
     """
-    rows = [
-        (row[: len(_LIFE)], row[len(_LIFE) :]) for row in (_LIVES if only_life else _WHOLE).rows()
-    ]
+    query = _WHOLE
+    if only_life:
+        query = _LIVES
+    rows = [(row[: len(_LIFE)], row[len(_LIFE) :]) for row in query.rows()]
     names = {life[0]: life[1] for life, _ in rows}
     return {life[1]: _stored(life, rest, names.get(life[2], "")) for life, rest in rows}
 

@@ -99,6 +99,9 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
     edges = [*range(int(start), int(end) + 1, chosen.step), end]
     if edges[-1] <= edges[-2]:
         edges = edges[:-1]
+    series = {}
+    if points:
+        series = _by_resource(averages(points, edges), len(edges) - 1)
     return QueueHistory(
         queue=name,
         span=span,
@@ -107,7 +110,7 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
         end=end,
         since=_created_at(name),
         times=tuple(float(edge) for edge in edges[:-1]),
-        series=_by_resource(averages(points, edges), len(edges) - 1) if points else {},
+        series=series,
         states=tuple(Band(*band) for band in bands(points, start, end)),
         markers=tuple(_markers_since(name, _to_moment(start))),
     )
@@ -124,12 +127,14 @@ def _to_moment(seconds: float) -> datetime:
 def _by_resource(
     found: dict[str, dict[str, list[int | None]]], length: int
 ) -> dict[str, dict[str, list[int | None]]]:
-    resources = sorted({resource for series in found.values() for resource in series})
+    resources: set[str] = set()
+    for series in found.values():
+        resources.update(series)
     nothing: list[int | None] = [None] * length
-    result: dict[str, dict[str, list[int | None]]] = {}
-    for resource in resources:
-        result[resource] = {figure: found[figure].get(resource, nothing) for figure in FIGURES}
-    return result
+    by_resource: dict[str, dict[str, list[int | None]]] = {}
+    for resource in sorted(resources):
+        by_resource[resource] = {figure: found[figure].get(resource, nothing) for figure in FIGURES}
+    return by_resource
 
 
 def _points_between(name: str, coarsest: int, start: float, end: float) -> list[Point]:
