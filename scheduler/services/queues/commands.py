@@ -208,13 +208,11 @@ def carry_out_order(edit: TreeEdit, order: QueueOrder, by: Actor) -> CommandOutc
     Raises `NotAllowed`; then nothing has been changed.
     """
     planned = _planned(edit, order)
-    if planned.changed:
-        edit.carry_out(planned, by.name)
-        _record_deed(edit, order, by, planned)
+    result = Command.NO_OP
     if planned.changed:
         result = Command.DONE
-    else:
-        result = Command.NO_OP
+        edit.carry_out(planned, by.name)
+        _record_deed(edit, order, by, planned)
     row = _command_row(edit, order, by, result, planned.message, _effect(planned))
     edit.keep_order(row)
     return _outcome(planned, row)

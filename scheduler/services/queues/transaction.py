@@ -109,7 +109,7 @@ class TreeEdit:
         self._orders: list[Command] = []
         self._entries: list[AuditEntry] = []
         self._notes: list[EventNote] = []
-        self._told: set[str] = set()  # whose changes of state are in the notes already
+        self._noted: set[str] = set()  # whose changes of state are in the notes already
         self._reopened: set[str] = set()
         self._gone: list[str] = []
         self.warns = False
@@ -117,10 +117,11 @@ class TreeEdit:
     @cached_property
     def _image(self) -> _Image:
         queues = stored_queues(only_life=self._only_life)
-        tree, facts = (tree_of(queues), _life_of(queues)) if self._only_life else scene_of(queues)
-        return _Image(
-            queues, tree, facts, {name: queue.spec.parent for name, queue in queues.items()}
-        )
+        parents = {name: queue.spec.parent for name, queue in queues.items()}
+        if self._only_life:
+            return _Image(queues, tree_of(queues), _life_of(queues), parents)
+        tree, facts = scene_of(queues)
+        return _Image(queues, tree, facts, parents)
 
     @property
     def tree(self) -> QueueTree:
@@ -139,10 +140,10 @@ class TreeEdit:
 
         What they have just created below a queue of theirs is theirs too.
         """
-        known = access.access_for(by)
-        return replace(
-            by, access=known if known.everything else replace(known, parents=self._image.parents)
-        )
+        mine = access.access_for(by)
+        if not mine.everything:
+            mine = replace(mine, parents=self._image.parents)
+        return replace(by, access=mine)
 
     def uid_of(self, name: str) -> str:
         if name in self._new:
@@ -174,7 +175,8 @@ class TreeEdit:
     # What is done, in memory
 
     def add(self, proposed: QueueReading, by: Actor) -> Queue:
-        spec, image = proposed.spec, self._image
+        spec = proposed.spec
+        image = self._image
         row = Queue(
             name=spec.name,
             wish=spec.state.value,
@@ -184,14 +186,15 @@ class TreeEdit:
             **stored_values(spec),
         )
         self._new[spec.name] = row
-        image.tree, image.parents[spec.name] = image.tree.with_queue(spec), spec.parent
+        image.tree = image.tree.with_queue(spec)
+        image.parents[spec.name] = spec.parent
         if proposed.is_unknown:
             image.facts = replace(image.facts, unknown=image.facts.unknown | {spec.name})
         self.warns = True
         return row
 
     def respecify(self, spec: QueueSpec, by: Actor) -> None:
-        """Everything but the wish, which only an order changes."""
+        """Change everything but the state that is asked for: only an order changes that."""
         image = self._image
         image.tree = image.tree.with_queue(replace(spec, state=image.tree[spec.name].state))
         image.parents[spec.name] = spec.parent
@@ -200,29 +203,25 @@ class TreeEdit:
         self.warns = True
 
     def carry_out(self, planned: Plan, actor: str) -> None:
-        """The new wish, and what is to be told of every state that follows from it."""
+        """Set the state that is asked for, and note every state that follows from it."""
         if planned.wish is None:
             return
         image = self._image
         image.tree = image.tree.with_queue(replace(image.tree[planned.queue], state=planned.wish))
         image.facts = replace(image.facts, unknown=image.facts.unknown - {planned.queue})
         self._touch(planned.queue, actor)
-        self._tell(planned)
+        self._note_changes(planned)
 
-    def _tell(self, planned: Plan) -> None:
-        """Of the queue that was ordered always: if it is only whose wish it is that has changed,
-        that is worth telling all the same.
-        """
-        sentences = {change.name: change.sentence for change in planned.state_changes} | {
-            planned.queue: planned.message
-        }
+    def _note_changes(self, planned: Plan) -> None:
+        """Also of the queue itself where it keeps its state: it may no longer be inherited."""
+        sentences = {change.name: change.sentence for change in planned.state_changes}
+        sentences[planned.queue] = planned.message
         for name, sentence in sentences.items():
             self.note(EventNote("Queue", name, planned.command.value, sentence, queue=name))
-        self._told.update(change.name for change in planned.changes)
-        closing = (QueueState.CLOSING, QueueState.CLOSED)
-        self._reopened.update(
-            change.name for change in planned.changes if change.after.state not in closing
-        )
+        for change in planned.changes:
+            self._noted.add(change.name)
+            if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED):
+                self._reopened.add(change.name)
 
     def _touch(self, name: str, author: str) -> None:
         self._versions[name] += 1
@@ -246,14 +245,19 @@ class TreeEdit:
         return entry
 
     def record_consequences(self, deed: AuditEntry, changes: Iterable[Change]) -> None:
-        """What became of other queues by this deed: whoever looks for one of them finds who did it,
-        and why.
+        """What became of other queues by this deed.
+
+        Whoever looks for one of them in the audit log finds who did it, and why.
         """
         for change in changes:
-            states = {"before": change.before.state, "after": change.after.state}
-            self._entries.append(
-                audit.consequence(deed, change.name, **states, message=change.sentence)
+            entry = audit.consequence(
+                deed,
+                change.name,
+                before=change.before.state,
+                after=change.after.state,
+                message=change.sentence,
             )
+            self._entries.append(entry)
 
     def keep_order(self, row: Command) -> None:
         self._orders.append(row)
@@ -261,10 +265,10 @@ class TreeEdit:
     # What is written
 
     def settle(self) -> None:
-        """Write it down, with what follows: states, warnings, events, news, and a session that
-        takes it into account.
+        """Write everything, once, at the end.
 
-        Once, at the end.
+        With what follows from it: states, warnings, events, news, and a session that takes it into
+        account.
         """
         now = timezone.now()
         moved = {*self._new, *self._versions, *self._gone}
@@ -273,44 +277,41 @@ class TreeEdit:
         _NEW_COMMAND.insert(self._orders)
         if moved:
             drop_deletions(self._reopened)
-            settled = settle_states(self._stored(), silent=self._told)
+            settled = settle_states(self._stored(), silent=self._noted)
             self._record_moves(settled.changes)
             self._image.queues.update(settled.queues)
         audit.write(self._entries)
         if self.warns:
             settle_warnings(self._image.queues, self.tree, self.facts.total)
         record_events(self._notes, now)
-        notify.queues_changed(
-            {
-                *moved,
-                *(row.target_name for row in self._orders),
-                *(note.name for note in self._notes),
-            }
-        )
+        ordered = {row.target_name for row in self._orders}
+        noted = {note.name for note in self._notes}
+        notify.queues_changed(moved | ordered | noted)
         if self._new or self._respecified:
             notify.access_changed()  # grants count for what is below: another tree is another sight
         if moved:
             transaction.on_commit(want_session)
 
     def _record_moves(self, changes: Iterable[Change]) -> None:
-        """A queue that was moved, below a closed one for instance, takes along the states of those
-        below it.
-        """
+        """States that changed because a queue above was moved, below a closed one for instance."""
         moves = {entry.name: entry for entry in self._entries if entry.action == "UpdateQueue"}
         for change in changes:
-            deed = next(
-                (moves[name] for name in self.tree.ancestors(change.name) if name in moves), None
-            )
-            if deed is not None and change.name not in self._told and change.changes_state:
-                self.record_consequences(deed, [change])
+            if change.name in self._noted or not change.changes_state:
+                continue
+            moved = [name for name in self.tree.ancestors(change.name) if name in moves]
+            if moved:
+                self.record_consequences(moves[moved[0]], [change])
 
     def _insert(self) -> None:
         """Parents before their children, a level at a time: a row names its parent by its key."""
-        queues, waiting = self._image.queues if self._new else {}, dict(self._new)
+        if not self._new:
+            return
+        queues = self._image.queues
+        waiting = dict(self._new)
         while waiting:
             ready = [row for name, row in waiting.items() if self.tree[name].parent in queues]
-            # the rules let no queue in without its parent: rather break than turn in circles with
-            # the tree locked
+            # The rules admit no queue without its parent. Should one come all the same, this must
+            # not go round for ever with the tree locked.
             if not ready:
                 raise LookupError(f"the parents of {', '.join(waiting)} are not there")
             for row in ready:
@@ -321,27 +322,20 @@ class TreeEdit:
                 del waiting[row.name]
 
     def _update(self, now: datetime) -> None:
-        if self._versions:
-            queues = self._image.queues
-        else:
-            queues = {}
+        if not self._versions:
+            return
+        queues = self._image.queues
         for name in self._versions:
             spec = self.tree[name]
             parent = None
             if spec.parent:
                 parent = queues[spec.parent].pk
-            queues[name] = replace(
-                queues[name], spec=spec, parent_pk=parent, is_unknown=name in self.unknown
-            )
+            is_unknown = name in self.unknown
+            queues[name] = replace(queues[name], spec=spec, parent_pk=parent, is_unknown=is_unknown)
         if self._respecified:
             _write_specs([queues[name] for name in sorted(self._respecified)])
-        if self._versions:
-            _write_wishes(
-                [queues[name] for name in sorted(self._versions)],
-                self._versions,
-                self._authors,
-                now,
-            )
+        touched = [queues[name] for name in sorted(self._versions)]
+        _write_wishes(touched, self._versions, self._authors, now)
 
     def _stored(self) -> StoredTree:
         queues = self._image.queues
@@ -380,14 +374,16 @@ def _stored(row: Queue, spec: QueueSpec) -> StoredQueue:
 
 
 def _write_specs(queues: list[StoredQueue]) -> None:
-    assignments = ", ".join(
-        f'"{name}" = {json_column(f"d.{name}") if name in _JSON_COLUMNS else f"d.{name}"}'
-        for name in _SPEC_COLUMNS
-        if name != "id"
-    )
+    assignments = []
+    for name in _SPEC_COLUMNS:
+        value = f"d.{name}"
+        if name in _JSON_COLUMNS:
+            value = json_column(value)
+        if name != "id":
+            assignments.append(f'"{name}" = {value}')
     execute(
-        f"UPDATE scheduler_queue SET {assignments} FROM {values_table('d', _SPEC_COLUMNS)} WHERE "
-        "scheduler_queue.id = d.id",
+        f"UPDATE scheduler_queue SET {', '.join(assignments)} "
+        f"FROM {values_table('d', _SPEC_COLUMNS)} WHERE scheduler_queue.id = d.id",
         [as_parameter(_spec_row(queue) for queue in queues)],
     )
 
