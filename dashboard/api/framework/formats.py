@@ -71,7 +71,26 @@ def _read_json(text: str) -> Any:
     return read_json(text)
 
 
-class StrictJSONParser(parsers.BaseParser):
+class _TextParser(parsers.BaseParser):
+    """A body that is one text."""
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        text = body_text(stream, parser_context, media_type)
+        try:
+            return self.read_text(text)
+        except DocumentError as error:
+            raise _unreadable(f"The body cannot be read: {error}.", error) from None
+
+    def read_text(self, text: str) -> Any:
+        raise NotImplementedError
+
+
+class StrictJSONParser(_TextParser):
     """JSON as in the standard, nested at most 40 deep, each key once.
 
     Numbers with a decimal point keep all their digits.
@@ -79,39 +98,21 @@ class StrictJSONParser(parsers.BaseParser):
 
     media_type = "application/json"
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        text = body_text(stream, parser_context, media_type)
-        try:
-            return _read_json(text)
-        except DocumentError as error:
-            raise _unreadable(f"The body cannot be read: {error}.", error) from None
+    def read_text(self, text: str) -> Any:
+        return _read_json(text)
 
 
 class MergePatchParser(StrictJSONParser):
     media_type = "application/merge-patch+json"
 
 
-class SafeYAMLParser(parsers.BaseParser):
+class SafeYAMLParser(_TextParser):
     """YAML without anchors, aliases and tags. Several documents are read as a list."""
 
     media_type = YAML_TYPE
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        text = body_text(stream, parser_context, media_type)
-        try:
-            return _read_yaml(text)
-        except DocumentError as error:
-            raise _unreadable(f"The body cannot be read: {error}.", error) from None
+    def read_text(self, text: str) -> Any:
+        return _read_yaml(text)
 
 
 class OldYAMLParser(SafeYAMLParser):
