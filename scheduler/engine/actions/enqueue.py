@@ -29,7 +29,7 @@ def enqueue(session: Session) -> None:
 
 
 def _without_promised(session: Session) -> list[Gang]:
-    """Gangs that an earlier session promised room are let in first, and nobody is asked again.
+    """Gangs that an earlier session promised room are admitted first, and nobody is asked again.
 
     Else the room made for them would stay empty.
     """
