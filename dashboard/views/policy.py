@@ -65,6 +65,7 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
         "may_edit": access(request).is_cluster_admin,
         "back_to": policy_to_go_back_to(state),
         "preset": preset_in_force(state),
+        "chosen": request.POST.get("preset") or preset_in_force(state),
         "presets": all_presets(state),
         "settings": _settings(state),
         "copies": copies_of_manifest(request, text, ["policy", "set", "-f", "-"], "policy/", "PUT"),

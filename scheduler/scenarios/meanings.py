@@ -48,7 +48,8 @@ SETTINGS_OF_PRESETS: Final = (
         "minRunSeconds",
         0,
         "With wholeGangs: pods that started less than this time ago are not evicted for another "
-        "queue. The time doubles with each eviction of the gang. A guarantee does not wait.",
+        "queue. The time doubles with each eviction of the gang. A guarantee does not wait. A "
+        "queue may have its own minimum running time.",
     ),
     Setting(
         "reclaim",

@@ -102,7 +102,7 @@ def test_a_preset_is_shown_with_what_it_would_change_and_applied_once_confirmed(
 
     asked = admin.post("/policy/", {"do": "preset", "preset": "volcano", "version": "0"})
     assert "Apply this policy?" in text(asked)
-    assert asked.context["reason"] == "preset volcano"
+    assert (asked.context["reason"], asked.context["chosen"]) == ("preset volcano", "volcano")
     assert not PolicyVersion.objects.exists()
 
     admin.post(
