@@ -104,7 +104,7 @@ class _Place:
 
     @property
     def word(self) -> str:
-        """The text of it; of a mapping all its keys, which are in the place of what holds them."""
+        """The text at this place; of a mapping its keys, joined."""
         if isinstance(self.value, str):
             return self.value
         if isinstance(self.value, dict):

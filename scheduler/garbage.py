@@ -1,6 +1,6 @@
-"""When Python looks for garbage.
+"""When Python's garbage collector runs.
 
-One look over all that a process has loaded takes 0.1 s, longer than most sessions.
+A full collection takes 0.1 s, longer than most sessions.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from contextlib import contextmanager
 
 
 def set_aside() -> None:
-    """What is loaded now stays as long as the process; no later look passes over it."""
+    """What is loaded now stays until the process ends: later collections leave it out."""
     gc.collect()  # or rubbish would be kept with it
     gc.freeze()
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """No look in between. What this leaves behind is found soon afterwards, when nobody waits."""
+    """No collection in here. Garbage is collected soon afterwards, when nobody waits."""
     was_on = gc.isenabled()
     gc.disable()
     try:

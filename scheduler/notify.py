@@ -69,7 +69,7 @@ def session_finished(
 ) -> None:
     """A scheduling session has written its outcome.
 
-    The names are those it changed, all of them if not told.
+    The names are those that it changed. Without them, anything may have changed.
     """
     _announce(queues=_few(queues), jobs=_few(jobs), nodes=_few(nodes), cluster=[EVERYTHING])
 

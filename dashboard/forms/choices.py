@@ -23,7 +23,7 @@ def refusal_of(what: str, word: str, known: Iterable[str]) -> str:
 
 
 def problems_with(given: Mapping[str, str], known: Mapping[str, Iterable[str]]) -> list[str]:
-    """Of each parameter that must be one of a set and is not, why."""
+    """A sentence for each parameter whose value is not one of its choices."""
     found = []
     for name, words in known.items():
         choices = list(words)

@@ -50,7 +50,7 @@ def _active_accounts(contents: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _password_hashes(user: Any) -> list[str]:
-    """That of their password, and those that it had under older keys of the site."""
+    """The session's hash of their password, made with the site's key and with its older keys."""
     return [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
 
 

@@ -51,7 +51,7 @@ class DatabaseAway(logging.Filter):
 
 
 def speak_plainly() -> DatabaseAway:
-    """To be called once a process; a task that was done says that the database is there."""
+    """Call it once in each process. A task that succeeds shows that the database is back."""
     plain = DatabaseAway()
     for name in _TELLERS:
         logging.getLogger(name).addFilter(plain)

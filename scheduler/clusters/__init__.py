@@ -17,7 +17,7 @@ A setting may also give the dotted path of a class that keeps the protocol of `b
 
 
 class UnknownCluster(ValueError):
-    """The settings name a cluster that there is not."""
+    """The settings name a cluster that does not exist."""
 
 
 def load_cluster(name: str) -> Any:

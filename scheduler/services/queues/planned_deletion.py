@@ -185,7 +185,7 @@ def keep_queue(
 
 
 def carry_out_deletions() -> int:
-    """Delete what was planned and has drained. How many plans came to an end, whichever."""
+    """Delete what was planned and has drained. Returns how many plans are over, done or dropped."""
     closed = PlannedDeletion.objects.filter(queue__state=QueueState.CLOSED.value)
     due = list(closed.values_list("queue_id", flat=True))
     return sum(_carry_out(queue) for queue in due)
