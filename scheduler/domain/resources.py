@@ -13,6 +13,8 @@ from fractions import Fraction
 from typing import Final
 
 MAX_AMOUNT: Final = 2**63 - 1
+COMMON: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage", "storage"})
+"""What every node has. Everything else is a device: GPUs, network cards, huge pages."""
 
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

@@ -9,7 +9,7 @@ Until then its nodes take only pods that will be gone by that moment, or that fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,11 @@ import numpy as np
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import Rows, Times
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.eviction.claims import (
+    is_within_due,
+    is_within_guarantee,
+    missing_amounts,
+)
 from scheduler.engine.state.nodes import copies
 
 if TYPE_CHECKING:
@@ -38,13 +43,15 @@ _HOLDS_ROOM = (
 class FuturePlace:
     """From the moment `at` on this gang has its place.
 
-    `blocked` is what pods that run longer must leave free until then, by node.
+    `blocked` is what pods that run longer must leave free until then, by node. What is `borrowed`
+    is kept only from gangs that borrow as well.
     """
 
     gang: Gang
     at: float
     held: Amounts
     blocked: Amounts
+    borrowed: bool = False
 
 
 class FuturePlaces:
@@ -57,35 +64,53 @@ class FuturePlaces:
         self._queues: set[int] = set()
         self._blocks: dict[int, Amounts] = {}
 
+    @property
+    def are_given(self) -> bool:
+        return self._most > 0
+
     def is_open_to(self, gang: Gang) -> bool:
         """Whether there may be one more, for a gang of this queue."""
         return len(self.found) < self._most and gang.queue not in self._queues
 
     def add(self, gang: Gang, runs: Runs) -> FuturePlace | None:
         """A place in the future for this gang, if pods are expected to leave one."""
-        place = self._plan(gang, runs)
+        place = self._plan(gang, runs, [place for place in self.found if not place.borrowed])
         if place is not None:
             self._queues.add(gang.queue)
             self.found.append(place)
         return place
 
+    def add_borrowed(self, gang: Gang, runs: Runs) -> FuturePlace | None:
+        """The same for a gang beyond its queue's due: gangs within theirs do not heed it."""
+        place = self._plan(gang, runs, self.found)
+        if place is not None:
+            place = replace(place, borrowed=True)
+            self.found.append(place)
+        return place
+
     def of(self, queue: int) -> FuturePlace | None:
-        """The place that a gang of this queue has been given."""
-        return next((place for place in self.found if place.gang.queue == queue), None)
+        """The place that a gang of this queue has been given, within its due."""
+        for place in self.found:
+            if place.gang.queue == queue and not place.borrowed:
+                return place
+        return None
 
     def mask_for(self, gang: Gang) -> int:
         """Which of them a gang would be in the way of, one bit each: those that begin before it is
-        expected to end.
+        expected to end. A gang within its queue's guarantee waits for nobody.
         """
-        if not self.found:
+        if not self.found or is_within_guarantee(self._session, gang):
             return 0
         expected = float(self._session.snapshot.groups.expected_seconds[gang.row])
         end = self._session.snapshot.taken_at + expected
-        return sum(
-            1 << number
-            for number, place in enumerate(self.found)
-            if place.gang is not gang and not end <= place.at
-        )
+        mask = 0
+        for number, place in enumerate(self.found):
+            if place.gang is gang or end <= place.at:
+                continue
+            if place.borrowed and is_within_due(self._session, gang):
+                continue
+            mask |= 1 << number
+        return mask
 
     def block(self, mask: int) -> Amounts:
         """What a gang must leave free for those of this mask: resources by nodes."""
@@ -96,26 +121,27 @@ class FuturePlaces:
             self._blocks[mask] = np.sum(chosen, axis=0)
         return self._blocks[mask]
 
-    def _plan(self, gang: Gang, runs: Runs) -> FuturePlace | None:
+    def _plan(self, gang: Gang, runs: Runs, others: list[FuturePlace]) -> FuturePlace | None:
         ends, nodes, requests = self._expected_ends()
         if not len(ends):
             return None
-        base = self._session.node_table.future() - sum(place.held for place in self.found)
+        base = self._session.node_table.future() - sum(place.held for place in others)
+        reserved = self._reserved_beside(gang)
 
         def room_after(count: int) -> Amounts:
             return base + _released(nodes[:count], requests[:count], base.shape[1])
 
-        if self._lay_out(room_after(len(ends)), runs) is None:
+        if self._lay_out(room_after(len(ends)), runs, reserved) is None:
             return None
         low = 0
         high = len(ends)  # enough have left after `high`
         while high - low > 1:
             middle = (low + high) // 2
-            if self._lay_out(room_after(middle), runs) is None:
+            if self._lay_out(room_after(middle), runs, reserved) is None:
                 low = middle
             else:
                 high = middle
-        held = self._lay_out(room_after(high), runs)
+        held = self._lay_out(room_after(high), runs, reserved)
         if held is None:
             return None
         released = _released(nodes[:high], requests[:high], base.shape[1])
@@ -142,7 +168,15 @@ class FuturePlaces:
             session.request[session.pod_classes[rows]],
         )
 
-    def _lay_out(self, room: Amounts, runs: Runs) -> Amounts | None:
+    def _reserved_beside(self, gang: Gang) -> Amounts:
+        """What it must leave free because others are guaranteed it."""
+        quotas = self._session.quotas
+        wanted = missing_amounts(self._session, gang)
+        if quotas is None or quotas.reserved is None:
+            return np.zeros_like(wanted)
+        return quotas.reserved.beside(gang.queue, wanted)
+
+    def _lay_out(self, room: Amounts, runs: Runs, reserved: Amounts) -> Amounts | None:
         """What the gang takes of this room, by node; None if it does not fit."""
         held = np.zeros_like(room)
         for pod_class, count in runs:
@@ -157,6 +191,9 @@ class FuturePlaces:
                 fitting[order], np.maximum(0, count - (np.cumsum(fitting[order]) - fitting[order]))
             )
             held[:, order] += request[:, None] * taken
+        left = (room - held).sum(axis=1)
+        if (left < reserved)[reserved > 0].any():
+            return None
         return held
 
 

@@ -17,7 +17,9 @@ FUMAROLE: Final = Policy(
             PluginConfig("drf"),
             PluginConfig("predicates"),
             PluginConfig(
-                "capacity", {Flag.HIERARCHY: True}, {"fillByWeight": True, "admission": "possible"}
+                "capacity",
+                {Flag.HIERARCHY: True},
+                {"fillByWeight": True, "admission": "possible", "reserveGuarantees": True},
             ),
             PluginConfig("scarcity"),
             PluginConfig("nodeorder", {}, {"leastrequested.weight": 0}),

@@ -122,6 +122,7 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, Reader]]] = {
         "hierarchyViolation": one_of("subtree", "session", "warn"),
         "ancestorReclaimLevel": read_level,
         "fillByWeight": read_flag,
+        "reserveGuarantees": read_flag,
         "admission": one_of("room", "possible"),
     },
     "scarcity": {"scarcity.weight": read_weight},

@@ -14,12 +14,11 @@ import numpy as np
 from scheduler.domain.mixes import GPU
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
-from scheduler.domain.resources import units_per_one
+from scheduler.domain.resources import COMMON, units_per_one
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import Times
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.decisions import Outcome
-from scheduler.engine.plugins.scarcity import COMMON
 from scheduler.simulation.world import Change, Gang, World
 
 SIZES: Final = (

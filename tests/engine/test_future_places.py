@@ -43,14 +43,23 @@ def test_without_places_in_the_future_small_jobs_keep_a_large_gang_waiting():
     assert sorted(binds(run(scene(70.0), NONE_ASIDE))) == ["short-0"]
 
 
-def test_a_gang_beyond_its_due_gets_no_place_in_the_future():
+@pytest.mark.parametrize(("waited", "started"), [(100.0, ["short-0"]), (700.0, [])])
+def test_a_gang_beyond_its_due_gets_a_place_in_the_future_after_a_long_wait(waited, started):
     snapshot = scene(70.0)
+    snapshot.groups.created[snapshot.groups.rows["default/large"]] = NOW - waited
     queues = [
         replace(found, spec=replace(found.spec, deserved=found.spec.deserved))
         for found in snapshot.queues
     ]
     queues = [queue("big", deserved=8) if found.name == "big" else found for found in queues]
     snapshot.replace_queues(queues)
+
+    assert sorted(binds(run(snapshot, ASIDE))) == started
+
+
+def test_a_gang_within_its_due_does_not_heed_the_place_of_one_that_would_borrow():
+    snapshot = scene(70.0)
+    snapshot.replace_queues([queue("root"), queue("big"), queue("small", deserved=16)])
 
     assert sorted(binds(run(snapshot, ASIDE))) == ["short-0"]
 

@@ -42,6 +42,7 @@ from tests.engine.plugins import (
     test_sla,
 )
 from tests.engine.report import test_explain
+from tests.engine.state import test_reserved_guarantees
 
 ELSEWHERE = {
     "proportion reclaimable": test_flags.test_proportion_reclaimable_protects_a_queue_within_its_share
@@ -59,6 +60,7 @@ TRIED = {
     "admission": test_capacity.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
     "scarcity.weight": test_node_scores.test_the_weight_of_scarcity_moves_the_pod,
     "setAside": test_future_places.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
+    "reserveGuarantees": test_reserved_guarantees.test_a_gang_within_its_due_leaves_free_what_another_queue_is_guaranteed,
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
     "minRunSeconds": test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time,
     "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,

@@ -4,10 +4,10 @@ gang or none of it. `ordering.py` says which queue and which gang is next.
 
 from __future__ import annotations
 
-from scheduler.engine.eviction.claims import is_within_due, missing_runs
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.placement import Placement, TaskLine
 from scheduler.engine.session import Session
+from scheduler.engine.set_aside import reserve_for_longest_waiting, reserve_future_place
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Statement
@@ -32,8 +32,9 @@ class Allocation:
             for gang in session.active_gangs()
             if session.refuse_job(gang) is None and self._has_demand(gang)
         ]
+        self.waiting = [gang for gang in gangs if not gang.held]
         self.promised = sorted((gang for gang in gangs if gang.held), key=session.job_key)
-        self.gangs = GangLines(session, (gang for gang in gangs if not gang.held))
+        self.gangs = GangLines(session, self.waiting)
         self.queues = QueueLine(session, self.gangs.queues())
 
     def _has_demand(self, gang: Gang) -> bool:
@@ -51,6 +52,7 @@ class Allocation:
             if not self._turn(promised):
                 drop_promise(self.session, promised)
             self.queues.enter(promised.queue)
+        reserve_for_longest_waiting(self.session, self.waiting)
         while (queue := self.queues.best()) >= 0:
             gang = None if self._is_full(queue) else self.gangs.pop(queue)
             if gang is None:
@@ -153,13 +155,3 @@ def drop_promise(session: Session, gang: Gang) -> None:
     with session.statement() as statement:
         statement.unhold(gang)
         statement.commit()
-
-
-def reserve_future_place(session: Session, gang: Gang) -> None:
-    """A gang that is within its queue's due, and found no room now, gets a place in the future."""
-    if (
-        session.future_places.is_open_to(gang)
-        and gang.failed == "room"
-        and is_within_due(session, gang)
-    ):
-        session.future_places.add(gang, missing_runs(session, gang))

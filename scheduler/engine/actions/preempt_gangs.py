@@ -18,6 +18,7 @@ import numpy as np
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.claims import missing_amounts
+from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_victims import GangCandidates, Victim
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
@@ -40,6 +41,7 @@ class GangPreemption:
         self.candidates = GangCandidates(session, _STATUSES, protection.of)
         self.gangs = GangLines(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
+        self.failed = FailedSearches(session)
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
@@ -52,9 +54,20 @@ class GangPreemption:
                 return
 
     def _preempt_for(self, gang: Gang) -> bool:
-        session = self.session
-        if not self._may_preempt(gang):
+        """Gangs come with the highest priority first: what they could not have, others cannot."""
+        was_evicted = self._was_evicted(gang)
+        if not self._may_preempt(gang) or self.failed.include(gang, is_bound=was_evicted):
             return False
+        if self._make_room(gang):
+            return True
+        self.failed.add(gang, is_bound=was_evicted)
+        return False
+
+    def _was_evicted(self, gang: Gang) -> bool:
+        return bool(self.session.snapshot.groups.evictions[gang.row])
+
+    def _make_room(self, gang: Gang) -> bool:
+        session = self.session
         victims = self._victims(gang)
         if not victims:
             return False

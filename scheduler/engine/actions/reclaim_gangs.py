@@ -5,6 +5,7 @@ Why it comes to rest: the taker stays within its due and every loser stays at or
 each resource that is taken. So what the queues have less than their due falls with every eviction,
 and nothing else in a session raises it. A resource that comes before the taken ones (devices, then
 cpu, then memory) is not taken below a queue's due either; so no second queue becomes short by it.
+A guarantee goes before a due: for its sake a queue that is above its due may fall to its guarantee.
 """
 
 from __future__ import annotations
@@ -16,19 +17,26 @@ import numpy as np
 
 from scheduler.domain.evictions import EvictionRule
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.resources import COMMON
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
-from scheduler.engine.eviction.claims import claimed, missing_amounts, missing_runs
-from scheduler.engine.eviction.gang_victims import GangCandidates, Victim
+from scheduler.engine.eviction.claims import (
+    claimed,
+    is_within_guarantee,
+    missing_amounts,
+    missing_runs,
+)
+from scheduler.engine.eviction.failed_searches import FailedSearches
+from scheduler.engine.eviction.gang_victims import GangCandidates, Victim, VictimTable
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out, lay_out
 from scheduler.engine.ordering import GangLines, QueueLine
-from scheduler.engine.plugins.scarcity import COMMON
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 _STATUSES = (int(PodStatus.RUNNING),)
+_PLENTY = 2**62
 
 
 class GangReclamation:
@@ -41,6 +49,8 @@ class GangReclamation:
         self.protection = Protection(session, number(settings, "minRunSeconds", 0))
         self.gangs = GangLines(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
+        self.failed = FailedSearches(session)
+        self._tables: dict[bool, VictimTable] = {}
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
@@ -53,9 +63,18 @@ class GangReclamation:
                 self.queues.leave(queue)
 
     def _reclaim_for(self, gang: Gang) -> bool:
+        if self._has_a_place_soon(gang) or self.failed.include(gang):
+            return False
+        if self._make_room(gang):
+            self._tables.clear()
+            return True
+        self.failed.add(gang)
+        return False
+
+    def _make_room(self, gang: Gang) -> bool:
         session = self.session
         claim = Claim(session, gang)
-        if not claim.may_take_anything or self._has_a_place_soon(gang, claim):
+        if not claim.may_take_anything:
             return False
         victims = self._victims(gang, claim)
         if not victims:
@@ -70,30 +89,31 @@ class GangReclamation:
             statement.commit()
         return True
 
-    def _has_a_place_soon(self, gang: Gang, claim: Claim) -> bool:
+    def _has_a_place_soon(self, gang: Gang) -> bool:
         """As long as a gang of the queue will have room anyway, by pods that end, none of it makes
         anybody go; unless it is guaranteed.
         """
         place = self.session.future_places.of(gang.queue)
-        if place is None or claim.is_guaranteed:
+        if place is None or place.at > self.session.snapshot.taken_at + self.patience:
             return False
-        return place.at <= self.session.snapshot.taken_at + self.patience
+        return not is_within_guarantee(self.session, gang)
 
     def _victims(self, gang: Gang, claim: Claim) -> list[Victim]:
-        session = self.session
-        queue = session.snapshot.groups.queue
-        candidates = self._candidates(claim.is_guaranteed)
-        losing = claim.losing_queues
-        groups = [
-            row
-            for row in candidates.groups.tolist()
-            if row != gang.row and queue[row] >= 0 and losing[queue[row]]
-        ]
-        return [
-            victim
-            for victim in candidates.victims_of(groups)
-            if claim.may_lose([victim]) and self._agreed(gang, victim)
-        ]
+        table = self._table(is_guaranteed=claim.is_guaranteed)
+        rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
+        rows = rows[claim.may_lose_each(table.queue[rows], table.amounts[rows])]
+        victims = [table.victims[row] for row in rows.tolist()]
+        return [victim for victim in victims if self._agreed(gang, victim)]
+
+    def _table(self, *, is_guaranteed: bool) -> VictimTable:
+        """All that could go, by whether minimum running times count; until somebody goes."""
+        if is_guaranteed not in self._tables:
+            protection = self.protection.of
+            if is_guaranteed:
+                protection = self.protection.of_nobody
+            candidates = GangCandidates(self.session, _STATUSES, protection)
+            self._tables[is_guaranteed] = VictimTable(candidates, self.session.losing_leaves)
+        return self._tables[is_guaranteed]
 
     def _agreed(self, gang: Gang, victim: Victim) -> bool:
         """Other plugins, such as conformance, may keep a pod."""
@@ -104,11 +124,6 @@ class GangReclamation:
             ask(gang, own, victim.gang, pod_class) for ask in asks for pod_class in pod_classes
         )
 
-    def _candidates(self, is_guaranteed: bool) -> GangCandidates:
-        if is_guaranteed:
-            return GangCandidates(self.session, _STATUSES, self.protection.of_nobody)
-        return GangCandidates(self.session, _STATUSES, self.protection.of)
-
 
 class Claim:
     """What one gang may take from whom."""
@@ -118,22 +133,35 @@ class Claim:
         self.gang = gang
         self.wanted = missing_amounts(session, gang)
         self._claimed: dict[int, Mask] = {}
+        self._spare: dict[int, Amounts] = {}
 
     @cached_property
     def short(self) -> Mask:
         """The resources of which there is not room enough on nodes, one by one; all that it asks
         for if each alone would do.
         """
-        room = self.session.node_table.future()
-        runs = missing_runs(self.session, self.gang)
-        found = np.zeros(len(self.wanted), dtype=np.bool_)
-        for dim in np.flatnonzero(self.asked).tolist():
-            alone = np.full_like(room, 2**62)
-            alone[dim] = room[dim]
-            found[dim] = lay_out(self.session, alone, runs) is None
+        found = self._short_on_nodes()
         if found.any():
             return found
         return self.asked
+
+    def _short_on_nodes(self) -> Mask:
+        session = self.session
+        room = session.node_table.future()
+        runs = missing_runs(session, self.gang)
+        found = np.zeros(len(self.wanted), dtype=np.bool_)
+        dims = np.flatnonzero(self.asked)
+        if len(runs) == 1:
+            pod_class, count = runs[0]
+            suitable = session.node_scores(pod_class).suitable
+            copies = room[dims][:, suitable] // session.request[pod_class][dims, None]
+            found[dims] = np.maximum(0, copies).sum(axis=1) < count
+            return found
+        for dim in dims.tolist():
+            alone = np.full_like(room, _PLENTY)
+            alone[dim] = room[dim]
+            found[dim] = lay_out(session, alone, runs) is None
+        return found
 
     @cached_property
     def asked(self) -> Mask:
@@ -145,16 +173,18 @@ class Claim:
         """Its own queue stays within its due of all that is short: without that nobody has to be
         looked at.
         """
-        return bool(self.asked.any()) and bool(
-            claimed(self.session, self.gang, [self.gang.queue])[self.short].all()
-        )
+        own = claimed(self.session, self.wanted, [self.gang.queue])
+        if not own[self.asked].any():
+            return False
+        return bool(own[self.short].all())
 
     @cached_property
     def is_guaranteed(self) -> bool:
-        """Its queue stays within its guarantee of all that is short. That overrules protection."""
-        return bool(
-            claimed(self.session, self.gang, [self.gang.queue], guaranteed=True)[self.short].all()
-        )
+        """Its queue stays within its guarantee of what is short. That overrules protection."""
+        quotas = self.session.quotas
+        if quotas is None or not is_within_guarantee(self.session, self.gang):
+            return False
+        return bool((quotas.guarantee[self.gang.queue][self.short] > 0).any())
 
     @property
     def rule(self) -> EvictionRule:
@@ -177,35 +207,56 @@ class Claim:
         queue_tree = self.session.queue_tree
         common = queue_tree.common(self.gang.queue, queue)
         if common not in self._claimed:
-            self._claimed[common] = claimed(
-                self.session, self.gang, _below(queue_tree.path_list(self.gang.queue), common)
-            )
+            levels = _below(queue_tree.path_list(self.gang.queue), common)
+            self._claimed[common] = claimed(self.session, self.wanted, levels)
         return self._claimed[common]
 
     def may_lose(self, victims: Sequence[Victim]) -> bool:
         """With all of them gone each queue that loses is still at its due of what is taken, at
         every level that is crossed.
         """
-        session = self.session
-        quotas = self.session.quotas
-        if quotas is None:
-            return False
         lost: dict[int, Amounts] = {}
         for victim in victims:
             if not victim.amounts[self.short].any():
                 return False
-            common = session.queue_tree.common(self.gang.queue, victim.gang.queue)
-            for row in _below(session.queue_tree.path_list(victim.gang.queue), common):
+            for row in self._crossed_above(victim.gang.queue):
                 lost[row] = lost.get(row, 0) + victim.amounts
-        return all(self._keeps_its_due(row, amounts) for row, amounts in lost.items())
+        return all(
+            bool((amounts <= self._to_spare(row))[amounts > 0].all())
+            for row, amounts in lost.items()
+        )
 
-    def _keeps_its_due(self, row: int, amounts: Amounts) -> bool:
+    def may_lose_each(self, queues: Rows, amounts: Amounts) -> Mask:
+        """The same for victims one by one: the queue of each, and what it would free."""
+        may_go: Mask = amounts[:, self.short].any(axis=1)
+        for queue in np.unique(queues).tolist():
+            spare = np.min([self._to_spare(row) for row in self._crossed_above(queue)], axis=0)
+            own = queues == queue
+            may_go[own] &= ((amounts[own] <= spare) | (amounts[own] == 0)).all(axis=1)
+        return may_go
+
+    def _crossed_above(self, queue: int) -> list[int]:
+        queue_tree = self.session.queue_tree
+        return _below(queue_tree.path_list(queue), queue_tree.common(self.gang.queue, queue))
+
+    def _to_spare(self, row: int) -> Amounts:
+        """How much this queue may lose to the gang; plenty of what nobody looks at."""
+        if row not in self._spare:
+            self._spare[row] = self._new_spare(row)
+        return self._spare[row]
+
+    def _new_spare(self, row: int) -> Amounts:
         session = self.session
-        quotas = self.session.quotas
-        assert quotas is not None  # asked by may_lose
-        after = session.queue_usage.allocated[row] - amounts
-        looked_at = (amounts > 0) & (self._taken if session.queue_tree.is_leaf(row) else self.short)
-        return bool((after >= quotas.deserved[row])[looked_at].all())
+        quotas = session.quotas
+        if quotas is None:
+            return np.zeros_like(self.wanted)
+        floor = quotas.deserved[row]
+        allocated = session.queue_usage.allocated[row]
+        if self.is_guaranteed:
+            lowered = self.short & (allocated > floor)
+            floor = np.where(lowered, np.minimum(floor, quotas.guarantee[row]), floor)
+        looked_at = self._taken if session.queue_tree.is_leaf(row) else self.short
+        return np.where(looked_at, allocated - floor, _PLENTY)
 
     @cached_property
     def _taken(self) -> Mask:

@@ -5,13 +5,17 @@ its due, at every level.
 from __future__ import annotations
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
-from scheduler.engine.future_places import Runs
-from scheduler.engine.session import Session
-from scheduler.engine.state.gang import Gang
+from scheduler.domain.resources import COMMON
+
+if TYPE_CHECKING:
+    from scheduler.engine.future_places import Runs
+    from scheduler.engine.session import Session
+    from scheduler.engine.state.gang import Gang
 
 
 def missing_runs(session: Session, gang: Gang) -> Runs:
@@ -28,16 +32,15 @@ def missing_amounts(session: Session, gang: Gang) -> Amounts:
     return amounts
 
 
-def claimed(session: Session, gang: Gang, levels: list[int], *, guaranteed: bool = False) -> Mask:
-    """The resources of which each of these queues stays within its due with the whole gang in it,
-    or its guarantee; by column.
+def claimed(session: Session, wanted: Amounts, levels: list[int]) -> Mask:
+    """The resources of which each of these queues stays within its due with this in it; by
+    column.
     """
     quotas = session.quotas
-    wanted = missing_amounts(session, gang)
     if quotas is None or not levels:
         return np.ones(len(wanted), dtype=np.bool_)
-    due = quotas.guarantee[levels] if guaranteed else quotas.deserved[levels]
-    within: Mask = np.all(session.queue_usage.allocated[levels] + wanted <= due, axis=0)
+    allocated = session.queue_usage.allocated[levels]
+    within: Mask = np.all(allocated + wanted <= quotas.deserved[levels], axis=0)
     return within
 
 
@@ -45,5 +48,26 @@ def is_within_due(session: Session, gang: Gang) -> bool:
     """Whether its queue stays within its due of all that the gang asks for."""
     if session.quotas is None:
         return False
-    asked = (missing_amounts(session, gang) > 0) & session.queue_usage.dims
-    return bool(asked.any()) and bool(claimed(session, gang, [gang.queue])[asked].all())
+    wanted = missing_amounts(session, gang)
+    asked = (wanted > 0) & session.queue_usage.dims
+    return bool(asked.any()) and bool(claimed(session, wanted, [gang.queue])[asked].all())
+
+
+def is_within_guarantee(session: Session, gang: Gang) -> bool:
+    """Whether its queue stays within its guarantee, of what it is guaranteed, with the whole gang.
+
+    A gang that asks for devices must be guaranteed them.
+    """
+    quotas = session.quotas
+    if quotas is None:
+        return False
+    left = quotas.guarantee[gang.queue] - session.queue_usage.allocated[gang.queue]
+    if not (left > 0).any():
+        return False
+    wanted = missing_amounts(session, gang)
+    named = quotas.guarantee[gang.queue] > 0
+    is_device = np.array([name not in COMMON for name in session.snapshot.resources])
+    if (wanted[is_device & ~named] > 0).any():
+        return False
+    covered = named & (wanted > 0) & session.queue_usage.dims
+    return bool(covered.any()) and bool((wanted <= left)[covered].all())

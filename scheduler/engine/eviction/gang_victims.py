@@ -132,6 +132,23 @@ class GangCandidates:
         return ran
 
 
+class VictimTable:
+    """All victims that queues offer which may lose something, as columns: one question is put to
+    all of them at once.
+    """
+
+    def __init__(self, candidates: GangCandidates, losing: Mask) -> None:
+        queue = candidates.session.snapshot.groups.queue
+        groups = candidates.groups[queue[candidates.groups] >= 0]
+        groups = groups[losing[queue[groups]]]
+        self.victims = list(candidates.victims_of(groups.tolist()))
+        self.group: Rows = np.array([victim.gang.row for victim in self.victims], dtype=np.intp)
+        self.queue: Rows = np.array([victim.gang.queue for victim in self.victims], dtype=np.intp)
+        width = len(candidates.session.snapshot.resources)
+        amounts = [victim.amounts for victim in self.victims]
+        self.amounts: Amounts = np.array(amounts, dtype=np.int64).reshape(-1, width)
+
+
 def release_room(session: Session, room: Amounts, victim: Victim) -> None:
     for pod in victim.pods.tolist():
         room[:, session.nodes[pod]] += session.request[session.pod_classes[pod]]

@@ -31,6 +31,9 @@ class QueueLimits:
         limit = quotas.real_capability[self._path]
         if session.lends_idle_room:  # allocate goes no further than deserved
             limit = np.minimum(limit, quotas.deserved[self._path])
+        if quotas.reserved is not None and self._path[-1] == session.queue_tree.root:
+            reserved = quotas.reserved.beside(gang.queue, wanted)
+            limit[-1] = np.minimum(limit[-1], session.total - reserved)
         excess = session.queue_usage.allocated[self._path] + wanted - limit
         asked = (wanted > 0) & session.queue_usage.dims
         return np.where(asked, np.maximum(0, excess), 0)

@@ -19,13 +19,15 @@ from scheduler.engine.plugins.shares import SharePlugin
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.session import Session
 from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
+from scheduler.engine.state.reserved_guarantees import ReservedGuarantees
 
 # Who submits to a queue need not see the others: only queues above it are named to them.
 _ELSEWHERE = Refusal(ReasonCode.HIERARCHY_INVALID, "a queue elsewhere in it breaks a rule")
 
 
 class Capacity(SharePlugin):
-    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`, `admission`.
+    """Arguments: `hierarchyViolation`, `ancestorReclaimLevel`, `fillByWeight`, `admission`,
+    `reserveGuarantees`.
 
     `enableHierarchy` makes the queues a tree.
     """
@@ -37,6 +39,7 @@ class Capacity(SharePlugin):
         self.on_violation = choice(arguments, "hierarchyViolation", ("subtree", "session", "warn"))
         self.reclaim_level = max(0, number(arguments, "ancestorReclaimLevel", 0))
         self.fill_by_weight = boolean(arguments, "fillByWeight", False)
+        self.reserves_guarantees = boolean(arguments, "reserveGuarantees", False)
         self.admits_all_that_can_run = (
             choice(arguments, "admission", ("room", "possible")) == "possible"
         )
@@ -44,6 +47,8 @@ class Capacity(SharePlugin):
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
         self.figures = self._tree() if session.queue_tree.hierarchical else self._flat()
+        if self.reserves_guarantees and session.queue_tree.hierarchical:
+            self.figures.reserved = ReservedGuarantees(session, self.figures)
 
     def _flat(self) -> Quotas:
         session = self.session
@@ -130,9 +135,11 @@ class Capacity(SharePlugin):
 
     def allocatable(self, queue: int, pod_class: int, wanted: int) -> int:
         path = self.session.queue_tree.path_list(queue)
-        return self.figures.copies_within(
-            self.figures.limit_rows, path, self.session.asked(pod_class), wanted
-        )
+        asked = self.session.asked(pod_class)
+        wanted = self.figures.copies_within(self.figures.limit_rows, path, asked, wanted)
+        if self.figures.reserved is None or wanted <= 0:
+            return wanted
+        return self.figures.reserved.copies_beside(queue, asked, wanted)
 
     def preemptive(self, queue: int, pod_class: int) -> bool:
         """It stays within its own real capability, and within deserved in at least one resource; so

@@ -6,17 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
+from scheduler.domain.resources import COMMON
 from scheduler.domain.tables import Rows, Scores
 from scheduler.engine.arguments import number
 from scheduler.engine.plugin import Plugin
-
-COMMON: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage", "storage"})
-"""What every node has. Everything else is a device: GPUs, network cards, huge pages."""
 
 
 class Scarcity(Plugin):

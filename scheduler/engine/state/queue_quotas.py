@@ -14,6 +14,7 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.engine.fair_share import int_sum
 from scheduler.engine.state.queue_tree import SessionQueueTree
 from scheduler.engine.state.queue_usage import QueueUsage
+from scheduler.engine.state.reserved_guarantees import ReservedGuarantees
 
 
 @dataclass(eq=False)
@@ -21,7 +22,7 @@ class Quotas:
     """Queues by resources.
 
     `owns` marks where deserved says something; `unset_share` is the share of a queue that deserves
-    nothing.
+    nothing. `reserved` is there where queues leave free what others are guaranteed.
     """
 
     queue_usage: QueueUsage
@@ -31,6 +32,7 @@ class Quotas:
     real_capability: Amounts
     total: Amounts
     unset_share: float
+    reserved: ReservedGuarantees | None = None
     _shares: dict[int, tuple[int, float]] = field(default_factory=dict)
     _parts: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 

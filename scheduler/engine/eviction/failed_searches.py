@@ -1,0 +1,65 @@
+"""Searches for victims that found none: a gang that asks for as much or more need not be tried as
+long as nothing changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.engine.eviction.claims import missing_runs
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """For so many alike pods. `is_bound`: there were limits that do not bind every gang."""
+
+    request: Amounts
+    count: int
+    suitable: Mask
+    is_bound: bool
+
+    def settles(self, other: Search) -> bool:
+        """Whether the other asks for the same resources, and no less of any."""
+        return (
+            self.count <= other.count
+            and self.is_bound <= other.is_bound
+            and bool((self.request <= other.request).all())
+            and bool(((self.request > 0) == (other.request > 0)).all())
+            and not bool((other.suitable & ~self.suitable).any())
+        )
+
+
+class FailedSearches:
+    """By queue. Gangs of pods that are not alike are not kept."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._state = session.queue_usage.state
+        self._by_queue: dict[int, list[Search]] = {}
+
+    def include(self, gang: Gang, *, is_bound: bool = False) -> bool:
+        """Whether a search for this gang must fail."""
+        if self._session.queue_usage.state != self._state:
+            self._state = self._session.queue_usage.state
+            self._by_queue.clear()
+        earlier = self._by_queue.get(gang.queue)
+        if not earlier:
+            return False
+        search = self._search_for(gang, is_bound)
+        return search is not None and any(other.settles(search) for other in earlier)
+
+    def add(self, gang: Gang, *, is_bound: bool = False) -> None:
+        search = self._search_for(gang, is_bound)
+        if search is not None and not gang.ready:
+            self._by_queue.setdefault(gang.queue, []).append(search)
+
+    def _search_for(self, gang: Gang, is_bound: bool) -> Search | None:
+        runs = missing_runs(self._session, gang)
+        if len(runs) != 1:
+            return None
+        pod_class, count = runs[0]
+        suitable = self._session.node_scores(pod_class).suitable
+        return Search(self._session.request[pod_class], count, suitable, is_bound)

@@ -1,0 +1,62 @@
+"""Who gets a place in the future: gangs within their queue's due, and one that has waited long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from scheduler.engine.eviction.claims import is_within_due, missing_amounts, missing_runs
+from scheduler.engine.eviction.whole_gangs import lay_out
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
+
+LONG_WAIT: Final = 600.0
+"""After so many seconds a gang beyond its queue's due may get a place in the future."""
+LOOKED_AT: Final = 8
+"""So many of those gangs are tried, the oldest first."""
+
+
+def reserve_future_place(session: Session, gang: Gang) -> None:
+    """A gang that is within its queue's due, and found no room now, gets a place in the future."""
+    if not session.future_places.is_open_to(gang) or not is_within_due(session, gang):
+        return
+    if gang.failed == "room" or _lacks_reserved_room(session, gang):
+        session.future_places.add(gang, missing_runs(session, gang))
+
+
+def reserve_for_longest_waiting(session: Session, gangs: Iterable[Gang]) -> None:
+    """One large gang beyond its queue's due gets a place in the future, too, after a long wait.
+
+    Else it would never start where small ones come all the time.
+    """
+    if not session.future_places.are_given:
+        return
+    latest = session.snapshot.taken_at - LONG_WAIT
+    waited = [gang for gang in gangs if gang.created <= latest and gang.missing]
+    for gang in sorted(waited, key=lambda gang: (gang.created, gang.key))[:LOOKED_AT]:
+        runs = missing_runs(session, gang)
+        if not _is_within_limits(session, gang) or is_within_due(session, gang):
+            continue
+        if lay_out(session, session.node_table.free(), runs) is not None:
+            continue
+        if session.future_places.add_borrowed(gang, runs) is not None:
+            return
+
+
+def _lacks_reserved_room(session: Session, gang: Gang) -> bool:
+    """There is no quota in its way but what others are guaranteed."""
+    if session.quotas is None or session.quotas.reserved is None:
+        return False
+    return _is_within_limits(session, gang)
+
+
+def _is_within_limits(session: Session, gang: Gang) -> bool:
+    """Whether no queue above but root, the cluster, has more than it may with the gang in it."""
+    quotas = session.quotas
+    if quotas is None:
+        return True
+    path = [
+        row for row in session.queue_tree.path_list(gang.queue) if row != session.queue_tree.root
+    ]
+    used = session.queue_usage.allocated[path] + missing_amounts(session, gang)
+    return bool((used <= quotas.real_capability[path])[:, session.queue_usage.dims].all())

@@ -1,0 +1,123 @@
+"""Room that queues are guaranteed and do not use: others leave it free, as far as it could not be
+had back from them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+
+if TYPE_CHECKING:
+    from scheduler.engine.session import Session
+    from scheduler.engine.state.queue_quotas import Quotas
+
+Room = list[tuple[int, int]]
+"""Column and amount."""
+
+
+class ReservedGuarantees:
+    """A gang that starts beyond its queue's due goes first when a guarantee is asked for, so it may
+    use such room meanwhile. Nobody else may: it could not be made to leave.
+    """
+
+    def __init__(self, session: Session, quotas: Quotas) -> None:
+        self._session = session
+        self._quotas = quotas
+        guaranteed = quotas.guarantee.any(axis=1)
+        self._leaves = [
+            row for row in np.flatnonzero(guaranteed).tolist() if session.queue_tree.is_leaf(row)
+        ]
+        self._rooms: dict[int, tuple[int, Room]] = {}
+
+    def copies_beside(self, queue: int, asked: Room, wanted: int) -> int:
+        """How many pods that ask for this the queue may have without using what others are
+        guaranteed.
+        """
+        if not self._leaves:
+            return wanted
+        for dim, room in self._room_of(queue):
+            for asked_dim, amount in asked:
+                if asked_dim == dim:
+                    wanted = min(wanted, room // amount)
+        return max(0, wanted)
+
+    def _room_of(self, queue: int) -> Room:
+        """What the queue may still have of resources that others are guaranteed.
+
+        The same as long as no queue uses more or less.
+        """
+        state = self._session.queue_usage.state
+        found = self._rooms.get(queue)
+        if found is None or found[0] != state:
+            found = self._rooms[queue] = (state, self._new_room(queue))
+        return found[1]
+
+    def _new_room(self, queue: int) -> Room:
+        reserved = self._reserved(queue)
+        usage = self._session.queue_usage
+        free = self._quotas.total - self._allocated() - reserved
+        own = self._quotas.guarantee[queue] - usage.allocated[queue]
+        room = np.maximum(free, own)
+        return [(dim, int(room[dim])) for dim in np.flatnonzero(reserved).tolist()]
+
+    def _allocated(self) -> Amounts:
+        allocated: Amounts = self._session.queue_usage.allocated[self._session.queue_tree.root]
+        return allocated
+
+    def beside(self, queue: int, wanted: Amounts) -> Amounts:
+        """What a gang of this queue leaves free for others; nothing of what it is guaranteed."""
+        reserved = self._reserved(queue)
+        own = self._session.queue_usage.allocated[queue] + wanted <= self._quotas.guarantee[queue]
+        return np.where(own, 0, reserved)
+
+    def _reserved(self, queue: int) -> Amounts:
+        usage = self._session.queue_usage
+        reserved = np.zeros(len(self._quotas.total), dtype=np.int64)
+        for leaf in self._leaves:
+            unused = np.maximum(0, self._quotas.guarantee[leaf] - usage.allocated[leaf])
+            if leaf != queue and unused.any():
+                reserved += np.where(self._gives_back(queue, leaf), 0, unused)
+        if not reserved.any():
+            return reserved
+        left: Amounts = np.maximum(0, reserved - self._to_be_had_back)
+        return np.where(usage.dims, left, 0)
+
+    def _gives_back(self, queue: int, leaf: int) -> Mask:
+        """The resources of which all that the queue gets from now on is borrowed, at every level
+        that reclaim would cross.
+        """
+        session = self._session
+        if not session.losing_leaves[queue]:
+            return np.zeros(len(self._quotas.total), dtype=np.bool_)
+        path = session.queue_tree.path_list(queue)
+        common = session.queue_tree.common(queue, leaf)
+        crossed = path[: path.index(common)] if common in path else path
+        allocated = session.queue_usage.allocated[crossed]
+        gives: Mask = np.all(allocated >= self._quotas.deserved[crossed], axis=0)
+        return gives
+
+    @cached_property
+    def _to_be_had_back(self) -> Amounts:
+        """What runs beyond the due of its queue in gangs small enough to be evicted alone, when the
+        session opens.
+        """
+        session = self._session
+        groups = session.snapshot.groups
+        allocated = session.snapshot.aggregates.group_allocated
+        total = np.zeros_like(self._quotas.total)
+        for queue in np.flatnonzero(session.losing_leaves).tolist():
+            rows = np.flatnonzero(groups.alive & (groups.queue == queue))
+            beyond = session.queue_usage.allocated[queue] - self._quotas.deserved[queue]
+            total += _within(allocated[rows], beyond)
+        return total
+
+
+def _within(amounts: Amounts, limit: Amounts) -> Amounts:
+    """Of each resource, the sum of the smallest amounts that stays within the limit."""
+    sums = np.cumsum(np.sort(amounts, axis=0), axis=0)
+    within: Amounts = np.where(sums <= limit, sums, 0).max(axis=0, initial=0)
+    return within
