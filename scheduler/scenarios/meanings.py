@@ -95,6 +95,13 @@ SETTINGS_OF_PRESETS: Final = (
         "Queues that name no deserved divide what is left of their parent's by weight.",
     ),
     Setting(
+        "capacity",
+        "reserveGuarantees",
+        False,
+        "Room that a queue is guaranteed and does not use stays free for it. Only gangs that can "
+        "be evicted for the guarantee may use it.",
+    ),
+    Setting(
         "scarcity",
         "scarcity.weight",
         10,

@@ -228,7 +228,7 @@ class Claim:
 
     def may_lose_each(self, queues: Rows, amounts: Amounts) -> Mask:
         """The same for victims one by one: the queue of each, and what it would free."""
-        may_go: Mask = amounts[:, self.short].any(axis=1)
+        may_go: Mask = np.any(amounts[:, self.short], axis=1)
         for queue in np.unique(queues).tolist():
             spare = np.min([self._to_spare(row) for row in self._crossed_above(queue)], axis=0)
             own = queues == queue

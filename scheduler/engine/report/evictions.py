@@ -9,10 +9,10 @@ import numpy as np
 
 from scheduler.domain.evictions import RULE_OF_ACTION, EvictionRule
 from scheduler.domain.nodes import Mask
+from scheduler.domain.resources import COMMON
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Evict, Grounds, Holding
 from scheduler.engine.grounds import Exchange
-from scheduler.engine.plugins.scarcity import COMMON
 from scheduler.engine.report.figures import named_amounts
 from scheduler.engine.session import Session
 from scheduler.engine.state.queue_quotas import Quotas
