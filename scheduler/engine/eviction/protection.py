@@ -10,6 +10,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows, Times
+from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
 
 GROWTH: Final = 2.0
@@ -41,9 +42,19 @@ class Protection:
     def until(self, pods: Rows) -> Times:
         """Up to when; the beginning of time for pods of which nobody knows when they started."""
         session = self._session
-        started = session.snapshot.pods.started[pods]
+        started = self._started(pods)
         group = session.snapshot.pods.group[pods]
         evictions = np.minimum(session.snapshot.groups.evictions[group], MOST_GROWTH)
         seconds = self._by_queue[session.snapshot.groups.queue[group]] * GROWTH**evictions
         until: Times = np.where(np.isnan(started), -np.inf, started + seconds)
         return until
+
+    def _started(self, pods: Rows) -> Times:
+        """When they began to run. A pod that has a place and does not run yet counts from when it
+        was created: one that has just been evicted and is back is not evicted again at once.
+        """
+        session = self._session
+        table = session.snapshot.pods
+        is_starting = table.status[pods] != PodStatus.RUNNING
+        started: Times = np.where(is_starting, table.created[pods], table.started[pods])
+        return started

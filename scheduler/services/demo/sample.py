@@ -37,10 +37,10 @@ NODES: Final = (
 )
 
 SAMPLE_TIMES: Final = {
-    "preempt": {"minRunSeconds": 30},
-    "reclaim": {"minRunSeconds": 30, "patienceSeconds": 60},
+    "preempt": {"minRunSeconds": 60},
+    "reclaim": {"minRunSeconds": 60, "patienceSeconds": 120},
 }
-"""A tenth of the default policy's."""
+"""A fifth of the default policy's."""
 SAMPLE_POLICY_REASON: Final = "jobs of the sample run for seconds to minutes"
 
 PRIORITY_CLASSES: Final = (("low", 10, False), ("normal", 100, True), ("high", 1000, False))

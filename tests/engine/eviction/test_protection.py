@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.engine.builders import configured, evicted, job, queue, run
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.presets import FUMAROLE
+from tests.engine.builders import configured, evicted, job, queue, run, with_actions
 from tests.engine.eviction.test_whole_gangs import RECLAIM
-from tests.engine.scenes import aged, gpus, scene
+from tests.engine.scenes import NOW, aged, gpus, scene
 
 POLICY = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
 
@@ -57,3 +59,19 @@ def test_a_guarantee_does_not_wait_for_the_time_that_a_queue_names():
     taker = queue("q2", deserved={"gpu": 4}, guarantee={"gpu": 4})
 
     assert victims_of(gpus("q1", 4, min_run_seconds=200), taker) == 4
+
+
+@pytest.mark.parametrize(("back_for", "count"), [(5, 0), (150, 0), (250, 4)])
+def test_a_gang_that_was_evicted_and_is_back_is_not_evicted_again_before_it_starts(back_for, count):
+    """Its pods have a place and do not run yet; the time doubles with its one eviction."""
+    bound = {"status": PodStatus.BOUND, "created": NOW - back_for}
+    snapshot = scene(
+        job("low", "q1", tasks=4, gpu=1, on="n1", pod=bound, evictions=1),
+        job("high", "q1", tasks=8, gpu=1, priority=9),
+        queues=(gpus("q1", 8),),
+    )
+    policy = configured(
+        with_actions(FUMAROLE, "preempt"), preempt={"wholeGangs": True, "minRunSeconds": 100}
+    )
+
+    assert len(evicted(run(snapshot, policy))) == count

@@ -212,9 +212,9 @@ def test_the_sample_cluster_has_the_default_policy_with_shorter_times():
     assert (policy.actions, policy.tiers) == (DEFAULT_POLICY.actions, DEFAULT_POLICY.tiers)
     changed = changed_settings(policy, DEFAULT_POLICY)
     assert changed == {
-        ("preempt", "minRunSeconds"): 30,
-        ("reclaim", "minRunSeconds"): 30,
-        ("reclaim", "patienceSeconds"): 60,
+        ("preempt", "minRunSeconds"): 60,
+        ("reclaim", "minRunSeconds"): 60,
+        ("reclaim", "patienceSeconds"): 120,
     }
 
 
