@@ -86,9 +86,8 @@ class LoadRun:
     def _advance_to(self, moment: float) -> None:
         """Everything that happens up to this moment happens, each at its time."""
         while True:
-            event = self.world.next_event
             arrival = self._next_arrival()
-            due = min(event if event is not None else math.inf, arrival)
+            due = min(self._next_event(), arrival)
             if due > moment:
                 break
             self.measures.until(due)
@@ -132,23 +131,25 @@ class LoadRun:
     def _next_session(self, moment: float, outcome: Outcome) -> float:
         """At the next tick if this one changed anything or the next may decide otherwise by itself.
 
-        Else when something has happened.
+        Else when something has happened. While no pod waits, only an arrival can matter.
         """
-        if (
-            outcome.binds
-            or outcome.evictions
-            or outcome.phase_changes
-            or outcome.reservations
-            or outcome.starving
-        ):
+        if outcome.binds or outcome.evictions:
             return moment + self.period
-        event = self.world.next_event
-        arrival = self._next_arrival()
-        due = min(event if event is not None else math.inf, arrival)
+        due = self._next_arrival()
+        if self.world.has_waiting_pods():
+            if outcome.phase_changes or outcome.reservations or outcome.starving:
+                return moment + self.period
+            due = min(due, self._next_event())
         if math.isinf(due):
             return math.inf
         ticks = max(1, math.ceil((due - moment) / self.period))
         return moment + ticks * self.period
+
+    def _next_event(self) -> float:
+        event = self.world.next_event
+        if event is None:
+            return math.inf
+        return event
 
 
 @dataclass(frozen=True, slots=True)

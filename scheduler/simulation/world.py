@@ -88,6 +88,11 @@ class World:
     def _is_void(self, event: tuple[float, int, str, int, int]) -> bool:
         return self._incarnation[event[3]] != event[4]
 
+    def has_waiting_pods(self) -> bool:
+        """Pods that are leaving count too: they come back and wait again."""
+        status = self.snapshot.pods.status
+        return bool(((status == PodStatus.PENDING) | (status == PodStatus.RELEASING)).any())
+
     def pass_until(self, moment: float) -> Iterator[Change]:
         """Lets everything happen that is due by then."""
         while (due := self.next_event) is not None and due <= moment:

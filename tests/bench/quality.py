@@ -373,6 +373,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.quality", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="1 is the whole, less a part")
     parser.add_argument("--load", action="append", help="only this mix, or philly")
+    parser.add_argument("--seed", action="append", type=int, help="only this seed of a mix")
     parser.add_argument("--policy", action="append", choices=POLICIES, help="only this policy")
     parser.add_argument("--keep", metavar="FILE", help="keep all figures in this file")
     parser.add_argument(
@@ -391,7 +392,12 @@ def main() -> None:
 def _wanted_tasks(options: argparse.Namespace) -> list[Task]:
     loads = options.load or ("philly", *MIXES)
     policies = options.policy or POLICIES
-    return [task for task in tasks(options.scale) if task.load in loads and task.policy in policies]
+    seeds = (0, *(options.seed or SEEDS))
+    found = []
+    for task in tasks(options.scale):
+        if task.load in loads and task.policy in policies and task.seed in seeds:
+            found.append(task)
+    return found
 
 
 if __name__ == "__main__":

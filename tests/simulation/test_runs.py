@@ -162,3 +162,12 @@ pods: [{{name: a-0, podgroup: a, node: n1, phase: Releasing, requests: {{{GPU}: 
     cluster = read_scenarios(text, "small")[0].cluster
 
     assert run_to_rest(cluster, FUMAROLE, 5).after == 2
+
+
+def test_the_end_of_a_pod_that_nobody_waits_for_needs_no_session():
+    jobs = [one(f"job-{number}", gpu=1, seconds=20.0 + 5 * number) for number in range(4)]
+
+    measures = run_load(small(), BOUND, jobs, 60.0)
+
+    assert measures.document()["finished"] == 4
+    assert measures.sessions <= 3
