@@ -17,7 +17,7 @@ from dashboard.http.session_figures import SessionFigures
 from scheduler.models import PriorityClass
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.sample import load_tree
-from tests.worlds import job, node, pass_time, run_session
+from tests.worlds import job, let_age, node, pass_time, run_session
 
 pytestmark = pytest.mark.django_db
 
@@ -125,6 +125,7 @@ def preempt() -> None:
     runner = SessionRunner("test")
     run_session(runner)
     pass_time(5)
+    let_age()
     job("high", cpu="2", priorityClassName="urgent")
     for _ in range(3):
         run_session(runner)

@@ -18,7 +18,7 @@ from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.work import text
 from tests.histories import History, build_cluster
-from tests.worlds import job, node, pass_time, queue, run_session
+from tests.worlds import job, let_age, node, pass_time, queue, run_session
 
 pytestmark = pytest.mark.django_db
 
@@ -112,6 +112,7 @@ def promising_world() -> SessionRunner:
     job("lent", "b", replicas=6, least=1, seconds=100_000)
     run_session(runner)
     pass_time(10)
+    let_age()
     job("claim", "a", replicas=4, seconds=100_000)
     assert runner.run() is not None
     return runner
