@@ -25,7 +25,7 @@ Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
 
 _LEAVING = "leaving"  # the figure of a gang that was told to go
-_STILL_LEAVING = "It waits for a place anew when its old pods have stopped."
+_STILL_LEAVING = "When its old pods have stopped, it waits for a place again."
 
 
 def reason_card(gang: PodGroup, may_see: MaySee) -> Context:

@@ -16,6 +16,10 @@ Opens = Callable[..., Page]
 PHONE = {"width": 360, "height": 780}
 CUT_OFF = "nodes => nodes.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.textContent)"
 IN_SIGHT = "node => node.getBoundingClientRect().left >= 0 && node.getBoundingClientRect().right <= innerWidth"
+SEVERAL_LINES = """rows => rows.filter(row => {
+    const [first, last] = [row.firstElementChild, row.lastElementChild].map(cell => cell.getBoundingClientRect());
+    return last.top > first.bottom || last.right > row.getBoundingClientRect().right + 1;
+}).map(row => row.textContent)"""
 BROKEN = "nodes => nodes.filter(node => node.offsetHeight > 45).map(node => node.textContent)"
 
 
@@ -24,6 +28,16 @@ def test_no_figure_of_the_tree_is_cut_off_on_a_desk(signed_in: Opens):
     expect(page.locator("#pill")).to_have_text("Live")
 
     assert page.locator(".c-res small, .live-table th").evaluate_all(CUT_OFF) == []
+
+
+@pytest.mark.parametrize("width", [1440, 1345])
+def test_a_queue_is_one_line_where_its_figures_have_columns(signed_in: Opens, width: int):
+    page = signed_in("/queues/?resource=cpu", viewport={"width": width, "height": 900})
+    expect(page.locator("#pill")).to_have_text("Live")
+
+    assert page.locator(".live-table tbody tr:visible").evaluate_all(SEVERAL_LINES) == []
+    if width == 1440:
+        assert page.locator(".live-table th").evaluate_all(CUT_OFF) == []
 
 
 @pytest.mark.parametrize("path", ["/queues/vision/", "/account/", "/users/"])

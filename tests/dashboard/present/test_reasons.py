@@ -60,7 +60,7 @@ def test_help_has_figures_with_their_unit():
     )
     assert (
         help_words("AwaitingEvaluation", {"leaving": 3})
-        == "It waits for a place anew when its old pods have stopped."
+        == "When its old pods have stopped, it waits for a place again."
     )
     assert (
         help_words("WaitingForQuota", figures)
