@@ -1,5 +1,6 @@
-"""What the server refused, in the words of the command that was typed: its options instead of
-fields and parameters of the API.
+"""What the server refused, in the words of the command that was typed.
+
+Options are named instead of the fields and parameters of the API.
 """
 
 from __future__ import annotations

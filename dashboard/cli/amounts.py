@@ -1,5 +1,6 @@
-"""Kubernetes quantities as far as a terminal needs them: read for bars, joined for tables, taken
-apart from `cpu=2,memory=4Gi`.
+"""Kubernetes quantities, as far as a terminal needs them.
+
+They are read for bars, joined for tables, and taken from options such as `cpu=2,memory=4Gi`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The REST API as the commands use it: answers are plain values, refusals become one sentence with
-the right exit code.
+"""The REST API as the commands use it.
+
+Answers are plain values. Refusals become one sentence with the right exit code.
 """
 
 from __future__ import annotations
@@ -223,8 +224,9 @@ class Api:
 
 
 def _import_httpx() -> Any:
-    """Loaded when first needed, and without its own command line, which would bring a syntax
-    highlighter with it.
+    """Import it when it is first needed, and without its command line.
+
+    That would bring a syntax highlighter with it.
     """
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type] # what Python does with None: the import fails, as httpx allows for
     import httpx

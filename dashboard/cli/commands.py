@@ -1,5 +1,6 @@
-"""How a command is made known: its help with examples, and the options for the connection that
-every one of them has.
+"""How commands are registered.
+
+Each has a help text with examples, and the options for the connection.
 """
 
 from __future__ import annotations

@@ -15,9 +15,7 @@ _NO = object()
 
 
 def lighten(command: Any) -> Any:
-    """The same command, with the short way for each of its parameters and those of the commands
-    below it.
-    """
+    """Give the command, and those below it, the short way for each parameter."""
     all_of_them = command.get_params
 
     def get_params(context: Any) -> Any:  # with --help, which is made only when it is asked for

@@ -1,5 +1,6 @@
-"""Where `vcctl` begins: the table of commands, and the one place that turns what goes wrong into a
-sentence and an exit code.
+"""Where `vcctl` begins: the table of commands.
+
+This is also the one place that turns an error into a sentence and an exit code.
 
 Only what the command line names is loaded: a terminal should not wait for code that is not run.
 """

@@ -1,5 +1,6 @@
-"""Names on the command line: as argument or as option, completed from the server where the shell
-asks.
+"""Names on the command line, as arguments or as options.
+
+The shell can complete them from the server.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Where words go: results to standard output in the form asked for, remarks to standard error,
-colour only on a terminal.
+"""Where text goes: results to standard output, remarks to standard error.
+
+Results have the form that was asked for. There is colour on a terminal only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What a command ends with: the exit codes, and the one exception that carries a sentence to the
-user.
-"""
+"""How a command ends: the exit codes, and the one exception that carries a sentence to the user."""
 
 from __future__ import annotations
 

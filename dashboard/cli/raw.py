@@ -1,5 +1,6 @@
-"""`vcctl api`: any address of the API, for what has no command of its own: users, groups, grants,
-tokens, settings, views.
+"""`vcctl api`: any address of the API.
+
+It is for what has no command of its own: users, groups, grants, tokens, settings, views.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`vcctl completion bash|zsh|fish`: what a shell needs to complete commands, options, and names of
-queues.
-"""
+"""`vcctl completion bash|zsh|fish`: a script with which the shell completes commands and names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""`vsub vjobs vqueues vcancel vsuspend vresume`: Volcano's short programs, where -n is the name and
--N the namespace.
+"""Volcano's short programs: `vsub vjobs vqueues vcancel vsuspend vresume`.
+
+In them -n is the name and -N the namespace.
 """
 
 from __future__ import annotations

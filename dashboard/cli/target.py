@@ -1,5 +1,6 @@
-"""Which server a command speaks to, and with which key: options, then the environment, then
-contexts, then this machine's installation.
+"""Which server a command speaks to, and with which token.
+
+Options count first, then the environment, then contexts, then this machine's installation.
 """
 
 from __future__ import annotations

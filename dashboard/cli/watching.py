@@ -1,5 +1,6 @@
-"""`--watch`: the same view again and again, in place on a terminal, and still there when the server
-comes back.
+"""`--watch`: the same view again and again.
+
+On a terminal it is drawn in place. It goes on when the server was away and comes back.
 """
 
 from __future__ import annotations

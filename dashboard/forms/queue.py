@@ -1,5 +1,6 @@
-"""The queue form and the manifest it stands for: empty is unset, 0 is zero, and an empty capability
-is that of the queue above.
+"""The queue form, and the manifest that it stands for.
+
+An empty input is unset, and 0 is zero. An empty capability is that of the queue above.
 """
 
 from __future__ import annotations
@@ -107,8 +108,9 @@ class QueueForm:
         return rows
 
     def last_line(self) -> list[dict[str, str]]:
-        """The inputs for a resource that is yet to be named, with what was typed there without a
-        name.
+        """The inputs for a resource that has no name yet.
+
+        What was typed there without a name is shown again.
         """
         return [
             {"input": f"{quota}:+", "label": _TITLES[quota], "value": self.unnamed.get(quota, "")}
@@ -332,8 +334,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
 def form_of_reading(
     manifest: object, old: QueueSpec | None
 ) -> tuple[QueueForm | None, tuple[Violation, ...]]:
-    """The form that says the same as the manifest, or why there is none: it cannot be read, or says
-    what the form has no place for.
+    """The form that says the same as the manifest, or why there is none.
+
+    There is none where the manifest cannot be read, or has a field that the form does not have.
     """
     reading = read_queue(manifest, old)
     if reading.violations or reading.value is None:

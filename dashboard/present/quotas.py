@@ -118,8 +118,11 @@ def quota_of(
 
 
 def present_quota(quota: Quota, largest: int = 0) -> dict[str, Any]:
-    """`scale` is for columns where all bars are drawn to one scale, the longest being `largest`:
-    how many of the bar's units fill the column."""
+    """A quota as pages, API and sockets show it.
+
+    `scale` is for columns where all bars are drawn to one scale, the longest being `largest`. It
+    says how many of the bar's units fill the column.
+    """
     resource = quota.resource
     return {
         "allocated": _or_unknown(resource, quota.allocated),

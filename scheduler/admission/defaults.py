@@ -1,5 +1,6 @@
-"""What is filled in when left out, as (path, value) pairs: services write them, the mutating
-webhooks make a JSON patch of them.
+"""What is filled in when it is left out, as (path, value) pairs.
+
+Services write them into the object. The mutating webhooks make a JSON patch of them.
 """
 
 from __future__ import annotations
@@ -80,8 +81,9 @@ def _hierarchy_defaults(manifest: object) -> Defaults:
 
 
 def resolved_queue(named: object, namespace: object, facts: Facts) -> object:
-    """The queue work goes to: the one it names, but for none or `default` the one its namespace
-    names.
+    """The queue that a job goes to.
+
+    It is the one that the job names. If that is none or `default`, it is the one of its namespace.
     """
     if named not in (None, "", DEFAULT):
         return named

@@ -1,5 +1,6 @@
-"""What admission must know beside the proposed object and the tree: states, work in the queues, the
-cluster, the limits.
+"""What admission must know beside the proposed object and the tree.
+
+These are states, what is in the queues, the cluster, and the limits.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits: jobs (and podgroups from outside) that have not started, and pods that have no
-    place.
+    """What waits: jobs that have not started, and pods without a node.
+
+    Podgroups from outside count as jobs.
     """
 
     jobs: int = 0
@@ -61,7 +63,5 @@ class Facts:
     user_backlog: Backlog = Backlog()
 
     def queue_of_namespace(self, namespace: str) -> str:
-        """The queue that a namespace's podgroups go to when they name none, "" where the namespace
-        says nothing.
-        """
+        """The queue for podgroups of the namespace that name none; "" where it sets none."""
         return self.namespaces.get(namespace, {}).get(QUEUE_ANNOTATION, "")

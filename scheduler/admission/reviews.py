@@ -39,8 +39,9 @@ class Request:
     user: str = ""
 
     def completed(self) -> Request:
-        """What stands in the request but not yet in the object: its namespace, and a name that is
-        only begun (generateName).
+        """The object with what stands only in the request.
+
+        That is its namespace, and a whole name where it gives only the start of one (generateName).
         """
         if isinstance(self.new, Mapping):
             metadata = self.new.get("metadata")

@@ -114,8 +114,9 @@ class SignInNeeded(Forbidden):
 
 
 class SuperusersOnly(Forbidden):
-    """An account that may do everything is changed by its like alone: whoever could set its
-    password would be it.
+    """Only superusers change superusers.
+
+    Whoever could set the password of one could sign in as one.
     """
 
     def __init__(self, doing: str) -> None:
@@ -139,8 +140,9 @@ class OutOfSight(Exception):
 
 
 def place_of_deleted(name: str, number: int) -> str:
-    """What a deleted queue is known by in `Access`: no queue can have such a name, so none that
-    exists is taken for it.
+    """The key of a deleted queue in `Access`.
+
+    No queue can have such a name, so it is never mistaken for one that exists.
     """
     return f"{name} (deleted #{number})"
 
@@ -205,8 +207,9 @@ class Access:
         return permission not in self.limit and held
 
     def refusal(self, permission: Permission, queue: str, doing: str = "") -> Forbidden:
-        """What to raise where the permission is missing: it says whether a role is, or the token's
-        scope.
+        """What to raise where the permission is missing.
+
+        It says whether a role is missing, or the scope of the token.
         """
         if self.is_held_back_by_scope(permission, queue):
             return ScopeTooNarrow(permission, queue, doing)
@@ -235,8 +238,9 @@ class Access:
 
     @cached_property
     def readable(self) -> frozenset[int] | None:
-        """The rows of the queues whose jobs, gangs and pods may be seen, deleted ones among them;
-        None for all.
+        """The rows of the queues whose jobs, gangs and pods may be seen; None for all.
+
+        Deleted queues are among them.
         """
         seen = self.visible
         if seen is None:

@@ -1,5 +1,6 @@
-"""The conditions of a queue as Kubernetes writes them: type, status, reason, message and
-lastTransitionTime, each always there.
+"""The conditions of a queue, as Kubernetes writes them.
+
+Each has type, status, reason, message and lastTransitionTime.
 """
 
 from __future__ import annotations

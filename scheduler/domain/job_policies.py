@@ -101,8 +101,9 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
 
 
 def _contradicting_policies(stored: Sequence[object], place: str) -> list[str]:
-    """What two policies both answer: only the first would ever be followed, so the second is a
-    mistake.
+    """What two policies both answer.
+
+    Only the first would ever be followed, so the second is a mistake.
 
     As Volcano's webhook has it.
     """

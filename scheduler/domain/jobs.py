@@ -39,9 +39,7 @@ PolicyEvent = tuple[JobEvent, str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvents:
-    """What happened to a job: events, and tasks that may have ended by them, in one way or the
-    other.
-    """
+    """What happened to a job: events, and the tasks that may have ended by them."""
 
     events: Sequence[PolicyEvent] = ()
     tasks: frozenset[str] = frozenset()
@@ -129,9 +127,7 @@ class JobFacts:
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """What is to be done with a job: its next phase, whether its pods go, and whether new ones are
-    made.
-    """
+    """What to do with a job: its next phase, and whether its pods are stopped or made."""
 
     phase: JobPhase
     message: str = ""
@@ -239,8 +235,9 @@ def follow_policies(
     tasks: Mapping[str, Sequence[LifePolicy]],
     job: Sequence[LifePolicy],
 ) -> list[JobStep]:
-    """The steps that a job's policies ask for after this: parts of it that start anew, or one step
-    for the whole job.
+    """The steps that the policies of a job ask for.
+
+    Either parts of it start again, or there is one step for the whole job.
     """
     steps: dict[str, JobStep] = {}
     for event, task, exit_code in (*news.events, *_ends_of_tasks(facts, news.tasks)):
@@ -288,8 +285,9 @@ def _action_by_policy(
 
 
 def _ends_of_tasks(facts: JobFacts, names: Collection[str]) -> list[PolicyEvent]:
-    """Of these tasks, those all of whose pods have succeeded, then those all of whose pods have
-    failed.
+    """Events of those of these tasks that have ended.
+
+    First the tasks all of whose pods have succeeded, then those all of whose pods have failed.
     """
     completed: list[PolicyEvent] = []
     failed: list[PolicyEvent] = []
@@ -315,8 +313,9 @@ def settle(facts: JobFacts) -> JobStep | None:
 
 
 def phase_after_stopping(facts: JobFacts, step: JobStep) -> JobPhase:
-    """Where a job is as soon as this step has stopped its pods. Pods that wait are gone at once,
-    and those on nodes are still leaving.
+    """The phase of a job as soon as this step has stopped its pods.
+
+    Pods that wait are gone at once. Those on nodes are still leaving.
     """
     tasks = []
     for task in facts.tasks:
@@ -358,8 +357,9 @@ def _settle_running(facts: JobFacts) -> JobStep | None:
 
 
 def _has_lost_its_gang(facts: JobFacts) -> bool:
-    """Whether pods wait that no session will ever place: none runs any more, and what is left is
-    less than must be there together.
+    """Whether pods wait that no session will ever place.
+
+    None runs any more, and fewer are left than must run together.
     """
     if (
         not facts.total("failed")
@@ -441,9 +441,7 @@ def dependency_of(task: Mapping[str, object]) -> Dependency:
 
 
 def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
-    """Tasks that could never begin, because each of them waits, by whatever way, for another of
-    them.
-    """
+    """Tasks that could never begin, because they wait for each other in a ring."""
     waiting = {
         name: len(set(needed) & dependencies.keys()) for name, needed in dependencies.items()
     }

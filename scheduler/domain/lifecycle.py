@@ -1,5 +1,7 @@
-"""The life of a queue: its state follows from the wishes in the tree, and a command is a change of
-one wish.
+"""The life of a queue.
+
+Its state follows from the states that users asked for in the tree (`wish`). A command changes one
+of them.
 
 `derive` is the whole model of states; `judge` says what a command would mean for one queue; `plan`
 (in `plans.py`) what it would cause.
@@ -87,8 +89,9 @@ _OPEN = DerivedState(QueueState.OPEN)
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The topmost queue on the way down, itself included, that wishes Closed, and the one that
-    wishes Suspended.
+    """The topmost queue, from the root down to this one, that is to be Closed.
+
+    And the topmost one that is to be Suspended.
     """
 
     closed: str = ""
@@ -101,8 +104,10 @@ _NOTHING_WANTED = _Wanted()
 def derive(
     tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()
 ) -> dict[str, DerivedState]:
-    """What every queue is, from the wishes, the number of own podgroups that are not Completed, and
-    who is stored as Unknown.
+    """The state of every queue.
+
+    It follows from what users asked for, from the number of own podgroups that are not Completed,
+    and from which queues are stored as Unknown.
     """
     order = _parents_first(tree)
     wanted: dict[str, _Wanted] = {}

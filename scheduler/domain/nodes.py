@@ -41,8 +41,9 @@ class Node:
 
 @dataclass(eq=False, slots=False)
 class NodeTable:
-    """All nodes, **in the order of their names**: the row number is the last tie-break between
-    nodes.
+    """All nodes, **in the order of their names**.
+
+    The row number is the last tie-break between nodes.
 
     `labels` and `taints` are per row; `allocatable` has one column per resource of the snapshot.
     """

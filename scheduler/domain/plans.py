@@ -1,5 +1,6 @@
-"""What a queue command would cause, worked out before anything is written: the blast radius, in
-figures and in words.
+"""What a queue command would cause, in figures and in words.
+
+It is worked out before anything is written.
 """
 
 from __future__ import annotations
@@ -307,8 +308,9 @@ def _followers_sentence(name: str, changes: tuple[Change, ...]) -> Iterator[str]
 
 
 def _unchanged_sentence(scene: _Scene) -> Iterator[str]:
-    """The queues below that keep their state although the one above changed, because they wish so
-    themselves.
+    """The queues below that keep their state although the one above changed.
+
+    Users asked for these states themselves.
     """
     wilful = []
     for queue in scene.tree.descendants(scene.name):

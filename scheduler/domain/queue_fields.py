@@ -236,9 +236,7 @@ _MEMBERS: Final = {
 
 
 def with_choices(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of plain fields as they were stored, with each choice as the member of its
-    enumeration.
-    """
+    """Values of plain fields as they were stored, each choice as a member of its enumeration."""
     chosen = dict(values)
     for name, members in _MEMBERS.items():
         chosen[name] = members[chosen[name]]

@@ -90,8 +90,9 @@ class QueueTree:
         return self._children_by_parent.get(name, [])
 
     def children_together(self, name: str) -> Together:
-        """What the direct children have: added up once, and carried on when one of them is added,
-        changed or taken away.
+        """What the direct children have together.
+
+        It is added up once, and kept up to date when one of them is added, changed or removed.
         """
         if name not in self._together:
             self._together[name] = Together.of(self.children(name))
@@ -164,8 +165,9 @@ class QueueTree:
         )
 
     def realm(self, name: str) -> QueueTree:
-        """All queues whose state can have to do with this one's: its branch, and that of the
-        topmost queue above that is to be closed.
+        """All queues whose state can depend on this one's.
+
+        That is its branch. If a queue above is to be closed, it is the branch of the topmost one.
 
         Only a queue that is wanted closed looks at what its children are, so nothing outside can
         notice what happens inside.

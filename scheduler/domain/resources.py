@@ -239,8 +239,9 @@ def total(parts: Iterable[Resources]) -> Resources:
 
 
 class Sum:
-    """Amounts added up, from which parts can be taken away again: a resource is in it as long as
-    some part names it, were it with 0.
+    """A sum of amounts from which parts can be taken away again.
+
+    A resource is in it as long as some part names it, even with 0.
     """
 
     __slots__ = ("_sums",)

@@ -1,5 +1,6 @@
-"""The tree of queues in a terminal: branches, states, figures, and a bar of allocated against
-deserved.
+"""The tree of queues in a terminal: branches, states, figures and bars.
+
+A bar shows what is allocated against what is deserved.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The older hierarchy that lives in two annotations: a path such as root/science/dev and a weight
-for each of its parts.
+"""Volcano's older hierarchy, in two annotations.
+
+One holds a path such as root/science/dev, the other a weight for each of its parts.
 """
 
 from __future__ import annotations
@@ -108,8 +109,9 @@ def _check_other_paths(name: str, path: str, tree: QueueTree) -> Iterator[Violat
 
 
 def check_tree_of_annotations(proposed: QueueSpec, old: QueueSpec | None) -> Iterator[Violation]:
-    """Where the tree is made of parents alone, a path in an annotation would make a flat queue
-    without a word.
+    """Refuse a path in an annotation where parents alone make the tree.
+
+    The queue would silently be put below root.
 
     One that was there before stays, and one that goes with a parent is only a note.
     """

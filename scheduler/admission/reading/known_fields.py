@@ -1,5 +1,6 @@
-"""The fields that objects have in Kubernetes, in Volcano and here: what is in none of these lists
-is pointed out, never passed over.
+"""The fields that objects have in Kubernetes, in Volcano and here.
+
+A field that is in none of these lists is pointed out, never passed over.
 
 Status fields are known so that an object that was read can be sent back as it came; nobody sets
 them.

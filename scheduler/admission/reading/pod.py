@@ -107,8 +107,10 @@ def _entries_of(
 
 
 def _read_requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
-    """As Kubernetes counts: all containers together, or the largest init container where that is
-    more, plus the overhead.
+    """The requests of a pod, as Kubernetes counts them.
+
+    That is all containers together, or the largest init container if that is more, plus the
+    overhead.
     """
     together = total(_of_containers(reader, spec, path, "containers"))
     peaks = _of_containers(reader, spec, path, "initContainers")

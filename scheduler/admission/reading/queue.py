@@ -1,5 +1,6 @@
-"""Kubernetes-shaped Queue objects, read into domain values and written back: shared by API,
-webhooks, apply and command line.
+"""Queue objects in Kubernetes' shape, read into domain values and written back.
+
+The API, the webhooks, apply and the command line share it.
 """
 
 from __future__ import annotations

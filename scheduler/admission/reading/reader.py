@@ -1,5 +1,6 @@
-"""Reading objects that anybody may have written: whatever is in them, the answer is values and
-violations, never an exception.
+"""Reading objects that anybody may have written.
+
+Whatever is in them, the answer is values and violations, never an exception.
 """
 
 from __future__ import annotations
@@ -131,8 +132,9 @@ class Reader:
         return False
 
     def whole(self, value: object) -> None:
-        """Of an object of which parts are kept as they came: that everything in it can be kept,
-        however deep it lies.
+        """Check that everything in the object can be stored, however deep it is.
+
+        It is for objects of which parts are kept as they came.
         """
         if not _can_be_kept(value):
             self._point_out_unstorable(value)
@@ -299,8 +301,9 @@ class Reader:
         return labels
 
     def resources(self, value: object, path: str) -> Resources:
-        """Quantities by resource name; each that cannot be read is a violation of its own and left
-        out.
+        """Quantities by resource name.
+
+        One that cannot be read is a violation of its own, and left out.
 
         Negative ones are read.
         """

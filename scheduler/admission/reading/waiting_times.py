@@ -1,6 +1,4 @@
-"""How long work may wait before the plugin sla lets it in: an annotation of a job, or of a gang
-from outside.
-"""
+"""How long a job or gang may wait before the plugin sla admits it: an annotation."""
 
 from __future__ import annotations
 
@@ -28,8 +26,10 @@ def waiting_time(annotations: Mapping[str, str]) -> int | None:
 def check_waiting_time(
     annotations: Mapping[str, str], queue: str, before: Mapping[str, str] | None = None
 ) -> Iterator[Violation]:
-    """`before` are the annotations that it has already: what was admitted once does not keep
-    anybody from changing something else.
+    """Refuse a waiting time that cannot be read.
+
+    `before` are the annotations that it has already. What was admitted once does not keep anybody
+    from changing something else.
     """
     text = annotations.get(SLA_ANNOTATION, "")
     if text and waiting_time(annotations) is None and text != (before or {}).get(SLA_ANNOTATION):

@@ -1,5 +1,6 @@
-"""What of a job may change after it was created: the size of the gang, replicas, and the priority
-class; nothing else.
+"""What may change of a job after it was created.
+
+These are the size of the gang, replicas and the priority class. Nothing else may.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ Fields = Mapping[str, object]
 def check_job_change(
     job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts
 ) -> Iterator[Violation]:
-    """Compares what is in force, so that leaving a default out or writing an amount otherwise is no
-    change.
+    """Compare the values in force.
+
+    Leaving a default out, or writing an amount in another way, is no change.
     """
     before = _in_force(old)
     after = _in_force(new)
@@ -51,8 +53,9 @@ def check_job_change(
 
 
 def stays_in_queue(new: Mapping[str, object], old: Mapping[str, object], facts: Facts) -> bool:
-    """The queue is named as it was before, or in the way that its namespace turned into it when the
-    work was admitted.
+    """Whether the queue is named as before.
+
+    It may also be named as it was when the namespace led to it, at admission.
     """
     metadata = old.get("metadata")
     if isinstance(metadata, Mapping):

@@ -1,5 +1,6 @@
-"""What holds inside a job whatever its queue: the gang can be complete, its tasks can all begin,
-and its policies can be followed.
+"""What must hold inside a job, whatever its queue.
+
+Its gang can be complete, all its tasks can begin, and its policies can be followed.
 """
 
 from __future__ import annotations

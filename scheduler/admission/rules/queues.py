@@ -182,8 +182,9 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
 
 
 def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
-    """The new parent: there, not itself or one of its own, not too deep, and not busy with work of
-    its own.
+    """The new parent must exist and must have no work of its own.
+
+    It must not be the queue itself or one below it, and not be too deep.
     """
     parent = proposed.parent or ROOT
     if parent == proposed.name:
@@ -408,8 +409,9 @@ def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> 
 
 
 def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = False) -> Verdict:
-    """Everything that stands against deleting the queue, and with `cascade` against deleting any
-    queue below it.
+    """Everything that prevents deleting the queue.
+
+    With `cascade`, also what prevents deleting any queue below it.
     """
     if name not in tree and name not in PROTECTED:
         return Verdict(

@@ -1,5 +1,6 @@
-"""Capability, deserved and guarantee in the tree: what children may have of their parent, and what
-the cluster really has.
+"""Capability, deserved and guarantee in the tree.
+
+The rules compare what children may have with their parent, and all of it with the cluster.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[
 
 
 def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
-    """What the children have together, and what any queue below may reach, against the queue
-    itself.
+    """Compare what the children have together with the queue itself.
+
+    The same for what any queue below may reach.
     """
     # a queue is not compared with itself; another rule forbids that
     if tree.parent_of(proposed.name) == proposed.name:
@@ -231,8 +233,9 @@ def _sum_remedy(
     over: int,
     amount: int,
 ) -> int | None:
-    """What the queue in question would have to have: the parent as much as its children, a child
-    what the others leave it.
+    """The amount that would make the sum fit.
+
+    For the parent it is as much as its children have, for a child what the others leave.
     """
     if subject.name == parent.name:
         return amount
@@ -273,8 +276,9 @@ def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Itera
 
 
 def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
-    """For each queue what the cluster cannot give it now: kept with the queue and refreshed when
-    the cluster changes.
+    """For each queue, what the cluster cannot give it now.
+
+    It is stored with the queue, and renewed when the cluster changes.
     """
     first_level = _FirstLevel(tree)
     notices = {}
@@ -339,8 +343,9 @@ def _notices_of_queue_alone(queue: QueueSpec, cluster: Resources) -> Iterator[No
 def _with_the_others(
     queue: QueueSpec, cluster: Resources, first_level: _FirstLevel
 ) -> Iterator[Notice]:
-    """One that takes part in asking too much is told so, also when its own part alone would be
-    there.
+    """Every queue that takes part in asking for too much gets the notice.
+
+    This holds also if its own part alone would be there.
     """
     for what, path, _, amounts in _SHARED:
         together = first_level.together[what]
