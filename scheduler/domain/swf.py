@@ -1,5 +1,6 @@
-"""The Standard Workload Format of the Parallel Workloads Archive: one job a line, eighteen numbers,
--1 where nothing is known.
+"""The Standard Workload Format of the Parallel Workloads Archive.
+
+It has one job a line with eighteen numbers, and -1 where nothing is known.
 """
 
 from __future__ import annotations

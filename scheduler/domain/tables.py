@@ -301,8 +301,9 @@ class GroupTable(Columns):
 
 @dataclass(eq=False)
 class Aggregates:
-    """Sums over the pods, kept in step with them: what a session starts from without looking at
-    each pod.
+    """Sums over the pods, kept up to date with them.
+
+    A session starts from them without looking at each pod.
     """
 
     node_used: Amounts  # nodes x resources, releasing pods included
@@ -322,8 +323,9 @@ class Aggregates:
         )
 
     def count(self, pods: Mapping[str, Any], request: Amounts, sign: int) -> None:
-        """Adds (sign 1) or takes away (-1) pods given as columns `group`, `status`, `node` and
-        their requests.
+        """Add (sign 1) or take away (-1) pods.
+
+        They are given as the columns `group`, `status`, `node` and their requests.
         """
         status = pods["status"]
         node = pods["node"]

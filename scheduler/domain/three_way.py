@@ -1,5 +1,6 @@
-"""Two people changed the same thing: what one of them changed is put over what it is by now, and
-nothing else of theirs is.
+"""Two people changed the same thing.
+
+What one of them changed is written over what is stored by now. Nothing else of theirs is.
 """
 
 from __future__ import annotations
@@ -74,8 +75,9 @@ def flat(value: Mapping[str, Any], above: Path = ()) -> dict[Path, Any]:
 
 
 def _nest_leaves(leaves: Mapping[Path, Any], pattern: Mapping[str, Any]) -> dict[str, Any]:
-    """The mappings of `pattern` stay, were they empty by now: an empty quota is no quota, and says
-    so.
+    """The mappings of `pattern` stay, even if they are empty by now.
+
+    An empty quota is no quota, and must say so.
     """
     result = _without_leaves(pattern)
     for path, leaf in leaves.items():

@@ -1,5 +1,6 @@
-"""What a queue had over time: points that hold until the next one, and their averages over equal
-steps.
+"""What a queue had over time.
+
+Points hold until the next one. Averages are over equal steps.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ Times = npt.NDArray[np.float64]
 def averages(
     points: Sequence[Point], edges: Sequence[float]
 ) -> dict[str, dict[str, list[int | None]]]:
-    """Per figure and resource the average between each two edges, weighted by time, in whole base
-    units.
+    """By figure and resource, the average between each two edges.
+
+    It is weighted by time, in whole base units.
 
     `points` are in order; the last one holds for ever. A step that begins before the first point
     counts from there; one that ends before it is None.
@@ -84,8 +86,9 @@ def average(points: Sequence[Point], start: float, end: float) -> dict[str, dict
 
 
 def bands(points: Sequence[Point], start: float, end: float) -> list[tuple[float, float, str]]:
-    """Stretches of one state each, (from, to, state), in order and without gaps from the first
-    point on.
+    """Stretches of one state each, as (from, to, state).
+
+    They are in order and without gaps, from the first point on.
     """
     found: list[tuple[float, float, str]] = []
     ends = [*(at for at, _ in points), end][1:]

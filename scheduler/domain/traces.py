@@ -1,6 +1,4 @@
-"""The shape of a recorded load, out of a CSV file: when jobs came, how large they were and how long
-they ran.
-"""
+"""A recorded load from a CSV file: when jobs came, how large they were, how long they ran."""
 
 from __future__ import annotations
 

@@ -150,8 +150,9 @@ def queue_parents() -> dict[str, str]:
 
 
 def places_of_queues() -> Places:
-    """All queues, the deleted ones where they were at last: whoever has a role above them may read
-    their records.
+    """All queues and where they are in the tree; deleted ones where they were last.
+
+    Whoever has a role above a deleted queue may read its records.
 
     The ways up go from row to row: a new queue with the name of a deleted one leads nobody to what
     was below that one. A bare name is the queue that exists, and where none does, the one deleted

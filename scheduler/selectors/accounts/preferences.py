@@ -58,8 +58,9 @@ def bulk_counts(run: BulkRun) -> dict[str, int]:
 
 
 def recent_runs(user: Any) -> list[BulkRun]:
-    """Those under way, and the last if it ended a short while ago: whoever left the page of one
-    finds it again.
+    """The runs under way, and the last one if it ended a short while ago.
+
+    Whoever left the page of a run finds it again.
     """
     mine = BulkRun.objects.filter(owner=user)
     ended = mine.filter(state=BulkRun.DONE, finished_at__gt=timezone.now() - _RECENT)[:1]

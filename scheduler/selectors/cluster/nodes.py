@@ -1,5 +1,4 @@
-"""Nodes as pages show them: what each has, what is in use, where a pod of some size would still
-fit.
+"""Nodes as pages show them: what each has, what is in use, and where a pod would still fit.
 
 A fixed number of queries.
 """
@@ -62,8 +61,9 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeLoad:
-    """What pods hold on a node, how many there are, what of it is on its way out, and what is kept
-    for pods that wait.
+    """What the pods on a node hold, and how many there are.
+
+    Also what of it is leaving, and what is reserved for pods that wait.
     """
 
     used: Resources = NOTHING
@@ -170,8 +170,9 @@ def _sums_by_node(counts: _Counts, requests: Mapping[int, Resources]) -> dict[in
 
 @dataclass(frozen=True, slots=True)
 class Fragmentation:
-    """How one resource lies about: all that is free, the most on one node, and how many nodes could
-    take a pod of each size.
+    """How the free room of one resource is spread.
+
+    All that is free, the most on one node, and how many nodes could take a pod of each size.
     """
 
     resource: str
@@ -182,8 +183,9 @@ class Fragmentation:
 
     @property
     def is_fragmented(self) -> bool:
-        """There is enough in all for one of the largest pods that a node could take, and no node
-        has it.
+        """Whether the largest pod that one node could take fits nowhere now.
+
+        There is enough free for it on all nodes together.
         """
         return bool(self.room_for) and self.free >= self.room_for[-1][0] > self.largest
 

@@ -55,8 +55,10 @@ def last_sessions(limit: int = 40) -> list[SchedulingSession]:
 
 
 def recent_evictions(queues: Names, limit: int = 6) -> list[dict[str, Any]]:
-    """The gangs that lost pods last, one line a gang, session and beneficiary, with the number of
-    `pods` and the moment `at`.
+    """The gangs that lost pods last.
+
+    There is one line for each gang, session and beneficiary, with the number of `pods` and the
+    moment `at`.
     """
     newest = Eviction.objects.aggregate(newest=Max("id"))["newest"] or 0
     lately = _rows_of_queues(Eviction.objects.filter(id__gt=newest - _LATELY), queues, "queue_name")

@@ -1,5 +1,6 @@
-"""Stored objects as Kubernetes writes them, without their status: what an export holds, and what a
-change is compared with.
+"""Stored objects as Kubernetes writes them, without their status.
+
+An export holds them, and a change is compared with them.
 """
 
 from __future__ import annotations

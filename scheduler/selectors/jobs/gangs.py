@@ -19,8 +19,7 @@ PhaseCounts = dict[str, int]
 
 
 def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
-    """How many pods of each of these podgroups are in which phase; podgroups without pods are left
-    out.
+    """How many pods of each podgroup are in which phase; podgroups without pods are left out.
 
     Those not made yet are Pending.
     """
@@ -62,8 +61,13 @@ _STANDING = (
 
 
 def _standing() -> QuerySet[Any, Any]:
-    """A gang with its reason, how many are ahead of it in its queue by priority and age, and when
-    the last session looked at it.
+    """A gang with its reason and its place in line.
+
+    The place counts those ahead of it in its queue, by priority and age. Also when the last session
+    looked at it.
+
+    The place counts those ahead of it in its queue by priority and age. `evaluated` is the last
+    session that looked at it.
     """
     earlier = Q(created_at__lt=OuterRef("created_at")) | Q(
         created_at=OuterRef("created_at"), pk__lt=OuterRef("pk")

@@ -77,8 +77,9 @@ class JobPage:
 def jobs_matching(
     conditions: Iterable[Condition], readable: Collection[int] | None
 ) -> QuerySet[PodGroup]:
-    """`readable` are the rows of the queues that the reader may see (`Access.readable`), None for
-    all.
+    """The jobs that meet all conditions.
+
+    `readable` are the rows of the queues that the reader may see (`Access.readable`), None for all.
 
     By number and not by a join: so the index on queue and phase is used. And not by name, which may
     have been another queue's.

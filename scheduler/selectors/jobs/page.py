@@ -125,8 +125,9 @@ def place_at_the_end(queue: str, request: Resources | None = None) -> PlaceInLin
 def usual_wait(
     queue: int, request: Resources | None
 ) -> tuple[tuple[float, float, float] | None, int]:
-    """How long those of about this size or larger had waited that started last in the queue, in
-    quarters, and how many they were.
+    """How long jobs of about this size or larger waited that started last in the queue.
+
+    In quarters, and how many jobs that were.
     """
     newest = PodGroup.objects.aggregate(newest=Max("pk"))["newest"] or 0
     started = PodGroup.objects.filter(
@@ -145,8 +146,9 @@ def usual_wait(
 
 
 def _is_comparable(size: Resources | None, request: Resources | None) -> bool:
-    """At least half as large in all that is asked for: how fast small ones start says nothing about
-    a large one.
+    """Whether it asks for at least half as much of everything.
+
+    How fast small jobs start says nothing about a large one.
     """
     if size is None or not request:
         return not request
@@ -173,8 +175,9 @@ def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
 
 
 def waiting_since(gang: PodGroup) -> datetime:
-    """When it was submitted, or when it began to wait again: resumed, restarted, or without the
-    pods it needs.
+    """When it was submitted, or when it began to wait again.
+
+    It waits again when it was resumed or restarted, or has lost the pods it needs.
     """
     if gang.job:
         since = gang.job.phase_since
@@ -186,8 +189,9 @@ def waiting_since(gang: PodGroup) -> datetime:
 
 
 def evaluation_of(gang: PodGroup) -> dict[str, Any]:
-    """In which session the reason was found, and which was the last to look: while nothing changed
-    it is still true.
+    """The session that found the reason, and the last one that looked.
+
+    While nothing has changed, the reason is still true.
     """
     state = ClusterState.objects.only("last_session", "last_session_at").get(pk=1)
     return {

@@ -1,5 +1,6 @@
-"""Whose jobs changed lately: for each queue a number that is another one whenever one of its gangs
-or pods is.
+"""Whose jobs changed lately.
+
+Each queue has a number. It becomes another one whenever one of its gangs or pods changes.
 
 Read from the change log, so it costs what has changed and not what there is. Who may see one queue
 learns of that queue alone.

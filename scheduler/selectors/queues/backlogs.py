@@ -1,5 +1,6 @@
-"""What waits in a queue, and what waits of one person: an upper bound that costs next to nothing,
-and the exact figures where they matter.
+"""What waits in a queue, and what waits of one user.
+
+There is an upper bound that costs next to nothing, and the exact figures where they matter.
 
 Every submit asks. The bound takes all pods of gangs that live for waiting, and is read from an
 index alone. Only where it reaches a limit are the pods themselves looked at.
@@ -83,8 +84,9 @@ def judged(judge: Callable[[Facts], Verdict], facts: Facts) -> Verdict:
 
 
 def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
-    """With this job more than half of a limit would wait: whoever submits then does so alone, lest
-    two together pass it.
+    """Whether more than half of a limit would wait with this job.
+
+    Such submits take turns, so that two at once do not pass the limit.
     """
     limits = facts.limits
     job_pairs = [(facts.user_backlog.jobs, limits.jobs_per_user)]

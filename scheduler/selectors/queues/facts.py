@@ -1,5 +1,6 @@
-"""The queue tree and everything that admission and the queue states need to know, in a handful of
-queries whatever the size.
+"""The queue tree, and all that admission and the queue states need to know.
+
+It takes a handful of queries, whatever the size.
 """
 
 from __future__ import annotations
@@ -118,8 +119,9 @@ _NAMESPACE = Prepared(
 
 
 def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> Scene:
-    """Of the queues named, and of the one that the namespace names: of children no more than that
-    they are there.
+    """The queues named, and the one that the namespace names.
+
+    Of their children it is known only that they exist.
 
     `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`).
     """

@@ -1,5 +1,6 @@
-"""Queues as pages and the API show them: specification, figures of the last session, and counts of
-gangs, in three queries.
+"""Queues as pages and the API show them, in three queries.
+
+Specification, figures of the last session, and counts of gangs.
 """
 
 from __future__ import annotations
@@ -137,8 +138,9 @@ def cluster_total() -> Resources:
 
 
 def _read_queues() -> list[dict[str, Any]]:
-    """Amounts come as the text they are stored as: most of them repeat, and reading each text once
-    is what makes this fast.
+    """Amounts come as the text they are stored as.
+
+    Most of them repeat. Reading each text once is what makes this fast.
     """
     texts = {f"spec_{name}": Cast(name, TextField()) for name in _SPEC_AMOUNTS}
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}

@@ -1,5 +1,6 @@
-"""Queues with everything that their objects show: specification, figures, counts of own gangs, of
-the subtree's, and of jobs.
+"""Queues with everything that their objects show.
+
+Specification, figures, counts of own gangs, of gangs in the subtree, and of jobs.
 
 Two queries whatever the number of queues. Amounts come as the text they are stored as: most repeat,
 and each text is read once.
@@ -69,9 +70,7 @@ def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[st
 
 @dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """What surrounds the rows, by queue id: counts, and as far as they were asked for names and
-    parents.
-    """
+    """Counts by queue id; names and parents too where they were asked for."""
 
     names: Mapping[int, str]
     parents: Mapping[int, int | None]
@@ -201,8 +200,9 @@ def subtree_ids(name: str, counts: QueueCounts) -> list[int]:
 
 
 def names_in_records(name: str) -> list[str]:
-    """The queue and everything below it, deleted queues included: what records of them are found
-    by.
+    """The queue and everything below it, deleted queues included.
+
+    Records of them are found by these names.
 
     A name that no queue has is looked for all the same: its records may have outlived it.
     """

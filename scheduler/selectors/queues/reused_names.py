@@ -1,5 +1,6 @@
-"""Records that hold a queue's name and no row, where the name was used more than once: the time
-tells which queue is meant.
+"""Records that hold the name of a queue but not its row.
+
+Where a name was used more than once, the time tells which queue is meant.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""All queues as values, read fast: JSON columns come as the text they are stored as, and each text
-is read once.
+"""All queues as values, read fast.
+
+JSON columns come as the text they are stored as, and each text is read once.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What a queue had over the last hour, day, week or month, ready to be drawn: at most a few hundred
-points whatever the span.
+"""What a queue had over the last hour, day, week or month, ready to be drawn.
+
+There are at most a few hundred points, whatever the span.
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ class UnknownSpan(ValueError):
 
 
 def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> QueueHistory:
-    """Allocated, deserved, guarantee, capability and pending of a queue, its states, and who did
-    what to it.
+    """What a queue had, its states, and who did what to it.
+
+    The figures are allocated, deserved, guarantee, capability and pending.
 
     Raises `UnknownSpan`.
     """
@@ -138,8 +140,9 @@ def _by_resource(
 
 
 def _points_between(name: str, coarsest: int, start: float, end: float) -> list[Point]:
-    """Coarse buckets as far as they go, finer ones after them, raw samples last: each level goes on
-    where the one before it ends.
+    """Coarse buckets first, then finer ones, raw samples last.
+
+    Each level goes on where the one before it ends.
     """
     points = list(_points_at_start(name, coarsest, start))
     covered = start
@@ -173,9 +176,7 @@ def _points_at_start(name: str, coarsest: int, start: float) -> Iterable[Point]:
 
 
 def as_points(at: datetime, seconds: int, data: Any) -> Iterable[Point]:
-    """A bucket has its average, and then what was true at its end, until the next one says
-    otherwise.
-    """
+    """A bucket counts with its average, then with its last value until the next one."""
     yield at.timestamp(), data
     if seconds and "last" in data:
         yield at.timestamp() + seconds, data["last"]

@@ -68,8 +68,11 @@ def may(user: Any, permission: Permission | str, queue: str) -> bool:
 
 
 def require(by: Actor, permission: Permission, queue: str, doing: str = "") -> None:
-    """Raises `OutOfSight` where the queue may not even be seen, `Forbidden` where the permission is
-    missing.
+    """Raises where the permission is missing.
+
+    `OutOfSight` if the queue may not even be seen, else `Forbidden`.
+
+    Nothing is raised for who has the permission.
     """
     access_for(by).require(permission, queue, doing)
 
@@ -370,8 +373,10 @@ def digest_of(secret: str) -> str:
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
-    """A token may always be used to revoke itself, and else those that may do no more than it and
-    live no longer.
+    """Revoke a token.
+
+    A token may always revoke itself. Others it may revoke only if they may do no more and live no
+    longer.
     """
     _require_own(by, token.user)
     if by.token is None or by.token.pk != token.pk:

@@ -1,5 +1,7 @@
-"""The key of this machine's command line: made at the start of an own installation, kept in a file
-that only its owner can read.
+"""The token of this machine's command line.
+
+It is made when an installation starts for the first time, and kept in a file that only its owner
+can read.
 """
 
 from __future__ import annotations

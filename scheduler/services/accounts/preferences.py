@@ -78,8 +78,9 @@ def set_folding(
     unfolded: Iterable[str] | None = None,
     levels: int | None = None,
 ) -> Preference:
-    """How far the tree is open for this reader: down to a level (0 is all of them), and which
-    queues they folded and unfolded by hand.
+    """How far the tree is open for this reader.
+
+    Down to a level (0 is all of them), and which queues they folded and unfolded by hand.
 
     What is None stays as it is; names of queues that are not there are left out. What is kept.
     """

@@ -84,8 +84,9 @@ def _require_to_empower(by: Actor, user: Any, was_superuser: bool) -> None:
 
 
 def _require_to_set_password(by: Actor, user: Any, fields: Mapping[str, Any]) -> None:
-    """A password is a way in that stays: a token with an end gives none, and no token gives one to
-    its own account.
+    """A password is a way in that stays.
+
+    So a token that expires cannot set one, and no token can set that of its own account.
     """
     if by.token is None or not fields.get("password"):
         return
@@ -215,17 +216,17 @@ def describe_user(user: Any) -> dict[str, Any]:
 
 
 def _alone_with_admins() -> None:
-    """Two that take the office from each other at the same moment would leave nobody: the second
-    waits, and sees what the first did.
+    """Take turns with everybody who changes admins.
+
+    Two who remove each other at the same moment would leave nobody. The second waits, and sees what
+    the first did.
     """
     admins = get_user_model().objects.filter(is_superuser=True).order_by("pk")
     list(admins.select_for_update().values_list("pk", flat=True))
 
 
 def _keep_an_admin(user: Any, field: str) -> None:
-    """Somebody must be left who may do everything: the last who may sign in as a cluster admin
-    stays one.
-    """
+    """The last user who can sign in as a cluster admin stays one."""
     admins = get_user_model().objects.filter(is_superuser=True, is_active=True)
     if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
         message = f"{user.get_username()} is the last cluster admin."

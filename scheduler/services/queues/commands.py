@@ -88,8 +88,9 @@ def command_queue(
     dry_run: bool = False,
     expected_version: Expected = None,
 ) -> CommandOutcome:
-    """Open, close, suspend or resume one queue, and keep on record who asked, why, and what came of
-    it.
+    """Open, close, suspend or resume one queue.
+
+    Who asked, why, and what came of it stay on record.
 
     Raises `Forbidden`, `OutOfSight`, `Queue.DoesNotExist`, `Rejected` where the uid is another
     queue's, `StaleVersion`, `NotAllowed` where the states do not permit it (which stays on record),
@@ -109,8 +110,9 @@ def command_queues(
     dry_run: bool = False,
     needs_all_rights: bool = False,
 ) -> list[Given]:
-    """Give many orders, one after the other: what came of each, or what `command_queue` would have
-    raised.
+    """Give many orders, one after the other.
+
+    The answer has for each what came of it, or what `command_queue` would have raised.
 
     One that is refused stops no other, unless `needs_all_rights`: then `Forbidden` or `OutOfSight`
     is raised, and nothing is done. A dry run answers each as if it were the only one; it locks

@@ -215,8 +215,9 @@ def merged_edit(opened: Mapping[str, Any], manifest: object, stored: Mapping[str
 
 
 def update_in(edit: TreeEdit, name: str, manifest: object, by: Actor) -> Changed:
-    """The same as part of an edit of the tree, for a queue that is in it, by a manifest that
-    names no uid.
+    """The same as part of an edit of the tree that has the queue in it.
+
+    The manifest names no uid.
     """
     stored = _Stored(edit.tree[name], name in edit.unknown)
     access.require_to_touch_queue(edit.seen_by(by), name, stored.spec.parent or ROOT)

@@ -45,7 +45,9 @@ class Ordered:
 
 
 def give_order(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> Ordered:
-    """Raises `Rejected` for an unknown action or target and for a uid that is not the target's, and
+    """Carry out a Command object.
+
+    Raises `Rejected` for an unknown action or target and for a uid that is not the target's, and
     what the command itself raises.
     """
     (ordered,) = give_orders([manifest], by=by, dry_run=dry_run)

@@ -50,9 +50,7 @@ PASSING = frozenset({"queue_not_closed", "has_podgroups", "has_allocated_pods", 
 
 @dataclass(frozen=True, slots=True)
 class CloseThenDelete:
-    """What closing and deleting comes to: the queues that will be gone, children first, and the
-    close that begins it.
-    """
+    """The queues that will be gone, children first, and the closing that begins it."""
 
     queues: tuple[str, ...]
     closing: CommandOutcome

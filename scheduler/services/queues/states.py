@@ -1,5 +1,6 @@
-"""Queue states as they follow from the tree: derived by one pure function, stored for filters and
-for others to read.
+"""Queue states, as they follow from the tree.
+
+One pure function derives them. They are stored for filters and for others to read.
 
 Whoever changes a podgroup calls `refresh_states` in the same transaction, so that a Closing queue
 becomes Closed by itself. The order of locks is always: the tree (`services.locks`), then the

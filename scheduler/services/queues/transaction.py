@@ -1,5 +1,6 @@
-"""Changes of the queue tree in one transaction: the tree is read once, kept in step in memory, and
-written down in a few statements.
+"""Changes of the queue tree in one transaction.
+
+The tree is read once, kept up to date in memory, and written in a few statements.
 
 So a thousand queues cost one look at the tree and not a thousand. What is read stays true until the
 transaction ends, because whoever changes the tree, or what a queue's state depends on, waits for

@@ -1,5 +1,6 @@
-"""What is odd about the tree, kept with the queues: a cluster too small for what was promised, a
-hierarchy that breaks its rules.
+"""Warnings about the tree, stored with the queues.
+
+The cluster may be too small for what was promised, or a queue may break a rule of the hierarchy.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ _WAITING: ContextVar[list[bool] | None] = ContextVar("warnings that wait for the
 
 @contextmanager
 def warnings_wait() -> Iterator[list[bool]]:
-    """Many changes in one transaction: whether the warnings have to be worked out, at the end, is
-    what comes to stand in the list.
+    """For many changes in one transaction: work the warnings out once, at the end.
+
+    The list that it gives is filled where they have to be worked out.
     """
     asked: list[bool] = []
     before = _WAITING.set(asked)

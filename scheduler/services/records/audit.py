@@ -1,6 +1,4 @@
-"""Write down what was done: one row for each write through any door, in the transaction that makes
-it.
-"""
+"""Record what was done: one row for each write, in the transaction that makes it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The beginning of the log of changed rows (models/change.py): a new database, or one that was
-restored elsewhere.
+"""The beginning of the log of changed rows (models/change.py).
+
+It begins with a new database, and with one that was restored elsewhere.
 """
 
 from __future__ import annotations

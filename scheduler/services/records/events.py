@@ -1,5 +1,6 @@
-"""Events as Volcano records them: one row for the same thing said of the same object, with a count,
-first and last time.
+"""Events as Volcano records them.
+
+The same message about the same object is one row, with a count, a first and a last time.
 
 The same thing with other figures is the same thing: “36 of 40 nodes” and “37 of 40 nodes” are one
 row, with the newest message. Or a job that waits on a busy cluster would leave a row with every

@@ -1,5 +1,6 @@
-"""History in coarser steps: one packed row a queue and bucket, and none where nothing has changed
-since the row before it.
+"""History in coarser steps: one packed row for each queue and bucket.
+
+There is none where nothing has changed since the row before it.
 
 A row holds until the next one, like a raw sample does. So that a reader never has to look far back,
 every queue has a row at each whole hour of minutes and at each whole day of hours.
