@@ -35,6 +35,9 @@ RETIRED = {
     r"[Ss]eeds? 00[0-9]": "the queue design and the others of docs/origins.md",
     r"\bthe contract\b(?!s)": "what it is: Volcano's six counts, the shape of Kubernetes",
     r"No scheduling session since|The last session ended": "No scheduling for 12 s (normally every 1 s)",
+    r"TreeWork": "TreeEdit",
+    r"\bfarewell\(|[._-]farewell|[Ff]arewell\b(?=\.html| =)": "close_first, CloseThenDelete",
+    r"def \w*told\w*\(": "what it gives: count_in_words",
 }
 
 

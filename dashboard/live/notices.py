@@ -47,11 +47,11 @@ def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list
     """
     if seen is None:
         return list(notices)
-    told = [notice for notice in notices if notice.get("about") != WHOLE_CLUSTER]
-    return [_as_told(seen, notice) for notice in told]
+    shown = [notice for notice in notices if notice.get("about") != WHOLE_CLUSTER]
+    return [_without_unseen_queues(seen, notice) for notice in shown]
 
 
-def _as_told(seen: Collection[str], notice: Notice) -> Notice:
+def _without_unseen_queues(seen: Collection[str], notice: Notice) -> Notice:
     if "queue" not in notice:
         return notice
     if notice["queue"] in seen:

@@ -122,8 +122,8 @@ class SimulatedCluster:
     def observe(self) -> Sequence[PodReport]:
         reports: list[PodReport] = []
         for pod in sorted(self.pods.values(), key=lambda pod: (pod.next_at, pod.pod_id)):
-            after, told = step(pod, self.clock)
-            reports.extend(told)
+            after, of_pod = step(pod, self.clock)
+            reports.extend(of_pod)
             if after is not pod:
                 self._keep_pod(pod.pod_id, after)
         return reports

@@ -209,10 +209,10 @@ class Supervisor:
 
     def _leave_alone(self, slot: _Slot, child: Child, code: int) -> None:
         name = slot.program.name
-        said = "\n".join(f"    {line}" for line in child.last_lines) or "    (nothing)"
+        last_lines = "\n".join(f"    {line}" for line in child.last_lines) or "    (nothing)"
         slot.last_words = (
             f"{name} died {slot.deaths} times in a row, the last time with {how_it_ended(code)}. "
-            f"Its last lines:\n{said}"
+            f"Its last lines:\n{last_lines}"
         )
         self._console.alarm(slot.last_words)
         rest = f"{self._policy.rest:g} s"

@@ -78,10 +78,10 @@ def _start_redis(installation: Installation, supervisor: Supervisor) -> None:
     supervisor.start(programs.redis_program(own))
     has_answered = supervisor.watch(lambda: answers(own.url), _REDIS_SECONDS, needs="redis")
     if not has_answered and not supervisor.must_stop:
-        said = "\n".join(supervisor.last_lines("redis"))
+        last_lines = "\n".join(supervisor.last_lines("redis"))
         raise StartError(
             f"The Redis server {own.binary} was started and does not answer "
-            f"after {_REDIS_SECONDS:g} s. Its last lines:\n{said}",
+            f"after {_REDIS_SECONDS:g} s. Its last lines:\n{last_lines}",
         )
 
 
@@ -109,10 +109,10 @@ def _wait_for_web(installation: Installation, supervisor: Supervisor) -> bool:
         return True
     if supervisor.must_stop:
         return False
-    said = "\n".join(supervisor.last_lines("web"))
+    last_lines = "\n".join(supervisor.last_lines("web"))
     raise StartError(
         f"The web process does not answer at {installation.address} "
-        f"after {_WEB_SECONDS:g} s. Its last lines:\n{said}",
+        f"after {_WEB_SECONDS:g} s. Its last lines:\n{last_lines}",
     )
 
 

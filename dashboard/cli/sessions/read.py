@@ -175,6 +175,6 @@ def _print_decisions(number: str) -> None:
 
 def _print_grounds(evictions: Sequence[Row]) -> None:
     """Why, once for all victims of the same choice; an older server does not tell."""
-    told = dict.fromkeys(one.get("why", "") for one in evictions)
-    for why in filter(None, told):
+    reasons = dict.fromkeys(one.get("why", "") for one in evictions)
+    for why in filter(None, reasons):
         output.line(why)

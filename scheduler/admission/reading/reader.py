@@ -112,7 +112,7 @@ class Reader:
         self.refuse(
             "invalid_value",
             path,
-            f"{path or 'The body'} must be {wanted}, not {_said_of(value)}.",
+            f"{path or 'The body'} must be {wanted}, not {_kind_in_words(value)}.",
             f"write {wanted}",
         )
 
@@ -384,7 +384,7 @@ class Reader:
                 )
 
 
-def _said_of(value: object) -> str:
+def _kind_in_words(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():

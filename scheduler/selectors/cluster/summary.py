@@ -83,9 +83,9 @@ def cluster_facts() -> ClusterFacts:
 
 
 def _invalid_queues() -> list[tuple[str, str]]:
-    told = Queue.objects.exclude(conditions=[]).order_by("name").values_list("name", "conditions")
+    queues = Queue.objects.exclude(conditions=[]).order_by("name").values_list("name", "conditions")
     found: list[tuple[str, str]] = []
-    for name, conditions in told:
+    for name, conditions in queues:
         for condition in conditions:
             if condition["type"] == "HierarchyInvalid":
                 found.append((name, condition["message"]))

@@ -19,11 +19,11 @@ def pod_conditions(pod: Pod) -> list[dict[str, str]]:
         else:
             place = "It was given a place."
         return [condition("PodScheduled", "Scheduled", place, since)]
-    told = unpacked(pod.podgroup.pod_conditions, pod.pk, str(pod))
-    if told:
-        return [_not_scheduled(told)]
+    stored = unpacked(pod.podgroup.pod_conditions, pod.pk, str(pod))
+    if stored:
+        return [_not_scheduled(stored)]
     return []
 
 
-def _not_scheduled(told: dict[str, str]) -> dict[str, str]:
-    return condition("PodScheduled", told["reason"], told["message"], told["at"], holds=False)
+def _not_scheduled(stored: dict[str, str]) -> dict[str, str]:
+    return condition("PodScheduled", stored["reason"], stored["message"], stored["at"], holds=False)

@@ -73,8 +73,8 @@ def timeline_of(gang: PodGroup) -> Timeline:
         ),
         key=lambda step: step.at,
     )
-    said = list(_reason_events(gang))
-    spans = [_span_between(gang, steps, number, said) for number in range(1, len(steps))]
+    reasons = list(_reason_events(gang))
+    spans = [_span_between(gang, steps, number, reasons) for number in range(1, len(steps))]
     return Timeline(tuple(zip([None, *spans], steps, strict=True)), _current_span(gang, steps[-1]))
 
 
@@ -202,8 +202,10 @@ def _loss_entry(evictions: Sequence[Eviction]) -> TimelineEntry:
 
 
 def _restart_events(gang: PodGroup) -> list[TimelineEntry]:
-    said = _events_about(gang, "Job", "Restarting")[:50]
-    return [TimelineEntry(event.last_at, event.reason, event.message, "warning") for event in said]
+    entries = []
+    for event in _events_about(gang, "Job", "Restarting")[:50]:
+        entries.append(TimelineEntry(event.last_at, event.reason, event.message, "warning"))
+    return entries
 
 
 def _events_about(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
@@ -221,7 +223,7 @@ def _events_about(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 
 
 def _span_between(
-    gang: PodGroup, steps: Sequence[TimelineEntry], number: int, said: Sequence[Event]
+    gang: PodGroup, steps: Sequence[TimelineEntry], number: int, reasons: Sequence[Event]
 ) -> Span:
     """Before the start it waited.
 
@@ -231,7 +233,10 @@ def _span_between(
     end = steps[number].at
     seconds = seconds_between(begin, end)
     if gang.started_at is None or end <= gang.started_at or _had_too_few(gang, steps, number):
-        return Span(seconds, True, _waited_for(begin, end, said) if seconds >= 1 else "")
+        code = ""
+        if seconds >= 1:
+            code = _waited_for(begin, end, reasons)
+        return Span(seconds, True, code)
     return Span(seconds)
 
 
@@ -255,12 +260,10 @@ def _reason_events(gang: PodGroup) -> Iterable[Event]:
     return _events_about(gang, "PodGroup", "Unschedulable")[:_MOST_RECORDS]
 
 
-def _waited_for(begin: datetime, end: datetime, said: Sequence[Event]) -> str:
-    """The reason that was given most often between the two, by the code that the job's own page
-    names it with.
-    """
+def _waited_for(begin: datetime, end: datetime, reasons: Sequence[Event]) -> str:
+    """The code of the reason that was given most often between the two."""
     counts: dict[str, int] = {}
-    for event in said:
+    for event in reasons:
         if event.code and event.first_at <= end and event.last_at >= begin:
             counts[event.code] = counts.get(event.code, 0) + event.count
     return max(counts, key=lambda code: counts[code], default="")

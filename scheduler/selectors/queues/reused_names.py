@@ -29,7 +29,7 @@ def records_of(seen: Collection[str], at: str, column: str = "queue_name") -> Q:
 
     `at` is the column that says when it happened.
     """
-    uses = {name: _told(own, seen) for name, own in _reused().items()}
+    uses = {name: _readable_uses(own, seen) for name, own in _reused().items()}
     found = Q(**{f"{column}__in": sorted(name for name in seen if uses.get(name) is None)})
     for name, own in uses.items():
         for use in own or ():
@@ -37,7 +37,7 @@ def records_of(seen: Collection[str], at: str, column: str = "queue_name") -> Q:
     return found
 
 
-def _told(uses: Sequence[Use], seen: Collection[str]) -> list[Use] | None:
+def _readable_uses(uses: Sequence[Use], seen: Collection[str]) -> list[Use] | None:
     """The uses that may be read, those that follow each other as one.
 
     None where all may: then the name alone says it.

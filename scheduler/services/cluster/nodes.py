@@ -229,8 +229,10 @@ def _write_unschedulable(node: Node, unschedulable: bool) -> None:
 
 def _write_audit(node: Node, verb: str, by: Actor, reason: str, before: Any, after: Any) -> None:
     word = verb.capitalize()
-    told = f"{by.name}: {verb} {node.name}" + (f" ({reason})" if reason else "")
-    record_events([EventNote("Node", node.name, f"{word}Node", told)], timezone.now())
+    message = f"{by.name}: {verb} {node.name}"
+    if reason:
+        message += f" ({reason})"
+    record_events([EventNote("Node", node.name, f"{word}Node", message)], timezone.now())
     audit.record(by, f"{word}Node", "Node", node.name, before=before, after=after, reason=reason)
     notify.nodes_changed([node.name])
     want_session()

@@ -171,33 +171,32 @@ _EVENTS = {Reported.FAILED: JobEvent.POD_FAILED, Reported.GONE: JobEvent.POD_EVI
 
 def _tell_jobs(reports: Iterable[PodReport], parting: Parting, moved: set[int]) -> None:
     pod_ids = moved | parting.back
-    owners = {
-        pk: (job_id, task)
-        for pk, job_id, task in Pod.objects.filter(pk__in=pod_ids).values_list(
-            "pk", "podgroup__job_id", "task"
-        )
-    }
-    told: dict[int, list[tuple[str, PodReport]]] = {}
+    pods = Pod.objects.filter(pk__in=pod_ids).values_list("pk", "podgroup__job_id", "task")
+    owners = {pk: (job_id, task) for pk, job_id, task in pods}
+    of_jobs: dict[int, list[tuple[str, PodReport]]] = {}
     for report in reports:
         job_id, task = owners.get(report.pod_id, (None, ""))
         if job_id is not None:
-            told.setdefault(job_id, []).append((task, report))
-    jobs = {*told, *parting.jobs, *(job_id for job_id, _ in owners.values() if job_id is not None)}
+            of_jobs.setdefault(job_id, []).append((task, report))
+    jobs = {*of_jobs, *parting.jobs}
+    jobs.update(job_id for job_id, _ in owners.values() if job_id is not None)
     if jobs:
-        sync_jobs(jobs, {job_id: _policy_events(of_job) for job_id, of_job in told.items()})
+        sync_jobs(jobs, {job_id: _policy_events(of_job) for job_id, of_job in of_jobs.items()})
     if pod_ids:
         want_session()
         notify.jobs_changed(_podgroup_keys(pod_ids))
 
 
-def _policy_events(told: Sequence[tuple[str, PodReport]]) -> PolicyEvents:
+def _policy_events(reports: Sequence[tuple[str, PodReport]]) -> PolicyEvents:
     """Of one job: its tasks, each with what was reported of a pod of it."""
-    events: list[PolicyEvent] = [
-        (_EVENTS[report.phase], task, report.exit_code if report.phase is Reported.FAILED else None)
-        for task, report in told
-        if report.phase in _EVENTS
-    ]
-    return PolicyEvents(events, frozenset(task for task, _ in told))
+    events: list[PolicyEvent] = []
+    for task, report in reports:
+        exit_code = None
+        if report.phase is Reported.FAILED:
+            exit_code = report.exit_code
+        if report.phase in _EVENTS:
+            events.append((_EVENTS[report.phase], task, exit_code))
+    return PolicyEvents(events, frozenset(task for task, _ in reports))
 
 
 def _podgroup_keys(pod_ids: set[int]) -> list[str]:

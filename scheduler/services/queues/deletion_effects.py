@@ -23,28 +23,30 @@ class Aftermath:
 
     @property
     def sentence(self) -> str:
-        """Nothing is said of what there is none of."""
+        """What there is none of is not mentioned."""
         return " ".join(self.sentences)
 
     @property
     def sentences(self) -> list[str]:
-        told = []
+        sentences = []
         if self.jobs:
-            told.append(
+            sentences.append(
                 f"{_several(self.jobs, 'job record', 'stays', 'stay')} and can be found by the "
                 "queue's name."
             )
         if self.suspended_jobs:
-            told.append(
+            sentences.append(
                 f"{counted(self.suspended_jobs, 'suspended job')} cannot be resumed any more."
             )
         if self.grants:
-            told.append(f"{_several(self.grants, 'role', 'goes', 'go')} with the queue.")
-        return told
+            sentences.append(f"{_several(self.grants, 'role', 'goes', 'go')} with the queue.")
+        return sentences
 
 
 def _several(number: int, noun: str, one: str, many: str) -> str:
-    return f"{counted(number, noun)} {one if number == 1 else many}"
+    if number == 1:
+        return f"1 {noun} {one}"
+    return f"{counted(number, noun)} {many}"
 
 
 def aftermath_of(queues: Iterable[str]) -> Aftermath:

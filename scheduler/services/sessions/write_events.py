@@ -1,4 +1,4 @@
-"""The events of a session, each told once."""
+"""The events of a session, each seen once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _EVENT_KINDS = {"podgroup": "PodGroup", "pod": "Pod", "queue": "Queue"}
 
 
 def event_notes(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> list[EventNote]:
-    queues = _queues_told_of(resident, outcome)
+    queues = _queues_of_events(resident, outcome)
     notes = []
-    for event in _told_once_a_gang(resident, outcome):
+    for event in _once_for_each_gang(resident, outcome):
         if event.name in written.broken:
             continue
         namespace, _, name = event.name.rpartition("/")
@@ -38,9 +38,10 @@ def event_notes(resident: ResidentSnapshot, outcome: Outcome, written: Written) 
     return notes
 
 
-def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, str]:
-    """Where the podgroups and pods are of which something is said: who may see the queue may see
-    the event.
+def _queues_of_events(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, str]:
+    """The queues of the podgroups and pods that have events.
+
+    Whoever may see the queue may see the event.
     """
     group_of = resident.snapshot.pods.group
     rows = {said.podgroup: said.row for said in outcome.said}
@@ -52,24 +53,25 @@ def _queues_told_of(resident: ResidentSnapshot, outcome: Outcome) -> dict[str, s
     return {name: _queue_name(resident, row) for name, row in rows.items()} | evicted
 
 
-def _told_once_a_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
-    """What is said of every waiting pod of a gang in the same words is kept for the first of them:
-    thousands may wait.
+def _once_for_each_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
+    """All events, but of the same event of many waiting pods of a gang only the first.
+
+    Thousands may wait.
     """
     gangs = {
         condition.pod: int(resident.snapshot.pods.group[condition.row])
         for condition in outcome.pod_conditions
     }
-    told: set[tuple[int | None, str, str]] = set()
+    seen: set[tuple[int | None, str, str]] = set()
     for event in outcome.events:
         if event.object == "pod" and event.reason == "FailedScheduling":
             gang = gangs.get(event.name)
         else:
             gang = None
         words = (gang, event.reason, general(event.message, event.name))
-        if gang is None or words not in told:
+        if gang is None or words not in seen:
             yield event
-        told.add(words)
+        seen.add(words)
 
 
 def _queue_name(resident: ResidentSnapshot, group_row: int) -> str:

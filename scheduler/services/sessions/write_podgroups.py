@@ -122,10 +122,10 @@ def _group_rows(
             row(change.row)["phase"] = phase.label
     for condition in outcome.conditions:
         row(condition.row)["conditions"] = json.dumps([_condition_columns(condition, now, number)])
-    told = _pod_conditions(resident, outcome, now)
+    pod_conditions = _pod_conditions(resident, outcome, now)
     for said in outcome.said:
         row(said.row).update(
-            _reason_columns(said), pod_conditions=json.dumps(told.get(said.row, []))
+            _reason_columns(said), pod_conditions=json.dumps(pod_conditions.get(said.row, []))
         )
     for group, since in outcome.starving.items():
         row(group)["starving_since"] = since
@@ -137,13 +137,13 @@ def _pod_conditions(
     resident: ResidentSnapshot, outcome: Outcome, now: datetime
 ) -> dict[int, list[dict[str, Any]]]:
     """By podgroup, packed: a gang of ten thousand pods that wait for the same has one entry."""
-    told: dict[int, list[tuple[int, str, str, str]]] = {}
+    by_group: dict[int, list[tuple[int, str, str, str]]] = {}
     for condition in outcome.pod_conditions:
         group = int(resident.snapshot.pods.group[condition.row])
-        told.setdefault(group, []).append(
+        by_group.setdefault(group, []).append(
             (resident.pod_ids[condition.row], condition.pod, condition.reason, condition.message)
         )
-    return {group: packed(of_pods, now.isoformat()) for group, of_pods in told.items()}
+    return {group: packed(of_pods, now.isoformat()) for group, of_pods in by_group.items()}
 
 
 def _new_phase(resident: ResidentSnapshot, change: PhaseChange) -> Phase:
