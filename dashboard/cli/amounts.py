@@ -97,13 +97,15 @@ def parse_pairs(
     What the amounts may be, the server knows.
     """
     found: dict[str, str] = {}
-    for part in (part.strip() for text in texts or () for part in text.split(",")):
-        name, equals, amount = part.partition("=")
-        if not part:
+    for part in ",".join(texts or ()).split(","):
+        pair = part.strip()
+        if not pair:
             continue
-        if not equals or not name.strip():
-            raise usage(f"{option} has “{part}”, which is not a pair; write it as {example}.")
-        if name.strip() in found:
-            raise usage(f"{option} names {name.strip()} twice; write it once.")
-        found[name.strip()] = amount.strip()
+        name, equals, amount = pair.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise usage(f"{option} has “{pair}”, which is not a pair; write it as {example}.")
+        if name in found:
+            raise usage(f"{option} names {name} twice; write it once.")
+        found[name] = amount.strip()
     return found

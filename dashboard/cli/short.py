@@ -116,10 +116,11 @@ def vqueues(
 
 
 def _queues_table(queues: Sequence[Mapping[str, Any]], _wide: bool) -> Table:
-    kept = (0, 1, 2, 4, 5, 6, 7)
-    return Table(
-        _COLUMNS, [[queue_row(queue)[index] for index in kept] for queue in queues], (25, *(8,) * 6)
-    )
+    rows = []
+    for queue in queues:
+        row = queue_row(queue)
+        rows.append([row[index] for index in (0, 1, 2, 4, 5, 6, 7)])
+    return Table(_COLUMNS, rows, (25, *(8,) * 6))
 
 
 @command(PROGRAMS["vcancel"], "vcancel", "vcancel -n train", "vcancel -n train -N research --yes")

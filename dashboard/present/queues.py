@@ -93,10 +93,11 @@ def _own_limits(
 
 def _largest_limits(limits: Mapping[str, tuple[Limit, ...]], width: int) -> tuple[int, ...]:
     """The largest limit of each resource: the longest bar where all are drawn to one scale."""
-    distinct = set(limits.values())
-    return tuple(
-        max((own[place].amount or 0 for own in distinct), default=0) for place in range(width)
-    )
+    largest = [0] * width
+    for own in set(limits.values()):
+        for place, limit in enumerate(own):
+            largest[place] = max(largest[place], limit.amount or 0)
+    return tuple(largest)
 
 
 def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int, ...]]:

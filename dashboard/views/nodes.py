@@ -58,7 +58,10 @@ def _require_sight(request: HttpRequest) -> None:
 def nodes(request: HttpRequest) -> HttpResponse:
     _require_sight(request)
     rows = node_rows()
-    resources = in_page_order({name for row in rows for name in row.allocatable})
+    names: set[str] = set()
+    for row in rows:
+        names.update(row.allocatable)
+    resources = in_page_order(names)
     resource = request.GET.get("resource", "")
     if resource not in resources:
         resource = next(iter(resources), "")

@@ -144,10 +144,10 @@ def duration_data(request: HttpRequest) -> HttpResponse:
         "times": [at.timestamp() for at, _, _ in rows],
         "numbers": [number for _, number, _ in rows],
     }
-    data["parts"] = [
-        {"key": key, "title": title, "ms": [row.get(key, 0) for _, _, row in rows]}
-        for key, title in PARTS.items()
-    ]
+    data["parts"] = []
+    for key, title in PARTS.items():
+        milliseconds = [row.get(key, 0) for _, _, row in rows]
+        data["parts"].append({"key": key, "title": title, "ms": milliseconds})
     return JsonResponse(data)
 
 

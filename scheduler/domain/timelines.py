@@ -42,7 +42,10 @@ def averages(
 
 
 def _resource_names(points: Sequence[Point], figure: str) -> list[str]:
-    return sorted({resource for _, data in points for resource in data.get(figure) or ()})
+    names: set[str] = set()
+    for _, data in points:
+        names.update(data.get(figure) or ())
+    return sorted(names)
 
 
 def _averages_per_step(

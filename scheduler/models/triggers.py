@@ -139,11 +139,14 @@ def _present_triggers(connection: BaseDatabaseWrapper) -> frozenset[str]:
 
 
 def _create_statements(vendor: str) -> list[str]:
-    statements: list[str] = [*(POSTGRES_AUDIT if vendor == "postgresql" else SQLITE_AUDIT)]
+    statements: list[str] = list(SQLITE_AUDIT)
+    if vendor == "postgresql":
+        statements = list(POSTGRES_AUDIT)
     for kind, watched in WATCHED.items():
         names = [f'"{name}"' for name in watched.split()]
         if vendor == "postgresql":
-            new, old = (", ".join(f"{row}.{name}" for name in names) for row in "no")
+            new = ", ".join(f"n.{name}" for name in names)
+            old = ", ".join(f"o.{name}" for name in names)
             statements.append(POSTGRES_NOTE.format(kind=kind, new=new, old=old))
         else:
             differs = " OR ".join(f"NEW.{name} IS NOT OLD.{name}" for name in names)

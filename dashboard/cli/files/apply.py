@@ -220,7 +220,9 @@ def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Fo
     else:
         tops = topmost_queues()
     if form in (Format.JSON, Format.NAME):
-        items = [item for top in tops for item in api().get(path("queues", top, "export"))["items"]]
+        items: list[Any] = []
+        for top in tops:
+            items += api().get(path("queues", top, "export"))["items"]
         _show_items(items, form)
         return
     texts = [

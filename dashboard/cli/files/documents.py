@@ -111,10 +111,8 @@ def _yaml_loader() -> Any:
     class Loader(yaml.SafeLoader):
         pass
 
-    Loader.yaml_implicit_resolvers = {
-        letter: [
-            (tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"
-        ]
-        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+    resolvers = {}
+    for letter, known in yaml.SafeLoader.yaml_implicit_resolvers.items():
+        resolvers[letter] = [pair for pair in known if pair[0] != "tag:yaml.org,2002:timestamp"]
+    Loader.yaml_implicit_resolvers = resolvers
     return Loader

@@ -327,14 +327,10 @@ _SAMPLED = ("allocated", "promised", "deserved", "pending")
 
 
 def _history_table(samples: Sequence[Row]) -> Table:
-    rows = [
-        [
-            output.clock(sample["at"]),
-            sample["state"],
-            *(amounts.joined(sample.get(name)) for name in _SAMPLED),
-        ]
-        for sample in samples
-    ]
+    rows = []
+    for sample in samples:
+        figures = [amounts.joined(sample.get(name)) for name in _SAMPLED]
+        rows.append([output.clock(sample["at"]), sample["state"], *figures])
     return Table(
         ("Time", "State", *(name.capitalize() for name in _SAMPLED)),
         rows,

@@ -151,10 +151,12 @@ def _resources(queue: Row) -> None:
     }
     if status.get("held"):  # what waits in suspended queues is not part of the request
         figures["Held"] = status["held"]
-    names = amounts.in_order({name for figure in figures.values() for name in figure})
-    rows: list[Sequence[object]] = [
-        [name, *(figure.get(name, "-") for figure in figures.values())] for name in names
-    ]
+    names: set[str] = set()
+    for figure in figures.values():
+        names.update(figure)
+    rows: list[Sequence[object]] = []
+    for name in amounts.in_order(names):
+        rows.append([name, *(figure.get(name, "-") for figure in figures.values())])
     if rows:
         output.line()
         Table(("Resource", *figures), rows).print()

@@ -112,15 +112,11 @@ def _read_requests(reader: Reader, spec: Mapping[str, object], path: str) -> Res
     That is all containers together, or the largest init container if that is more, plus the
     overhead.
     """
-    together = total(_of_containers(reader, spec, path, "containers"))
-    peaks = _of_containers(reader, spec, path, "initContainers")
-    names = {*together, *(name for peak in peaks for name in peak)}
-    needed = Resources(
-        {
-            name: max([together.amount(name), *(peak.amount(name) for peak in peaks)])
-            for name in names
-        }
-    )
+    amounts = dict(total(_of_containers(reader, spec, path, "containers")))
+    for peak in _of_containers(reader, spec, path, "initContainers"):
+        for name, amount in peak.items():
+            amounts[name] = max(amount, amounts.get(name, 0))
+    needed = Resources(amounts)
     overhead = reader.resources(spec.get("overhead"), f"{path}.overhead")
     if overhead:
         return needed + overhead

@@ -414,24 +414,15 @@ def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = Fa
     With `cascade`, also what prevents deleting any queue below it.
     """
     if name not in tree and name not in PROTECTED:
-        return Verdict(
-            (
-                Violation(
-                    "queue_not_found", name, "metadata.name", f"There is no queue {name} to delete."
-                ),
-            )
-        )
+        message = f"There is no queue {name} to delete."
+        return Verdict((Violation("queue_not_found", name, "metadata.name", message),))
+    doomed = [name]
     if cascade and name not in PROTECTED:
         doomed = deletion_order(name, tree)
-    else:
-        doomed = [name]
-    return Verdict(
-        tuple(
-            blocker
-            for queue in doomed
-            for blocker in _deletion_blockers(queue, tree, facts, cascade)
-        )
-    )
+    blockers: list[Violation] = []
+    for queue in doomed:
+        blockers += _deletion_blockers(queue, tree, facts, cascade)
+    return Verdict(tuple(blockers))
 
 
 def deletion_order(name: str, tree: QueueTree) -> list[str]:

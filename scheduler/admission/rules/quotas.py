@@ -58,13 +58,10 @@ def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[
     Where it goes, they must fit as well.
     """
     above = [placed[name] for name in placed.ancestors(proposed.name) if name != ROOT]
-    unset = {
-        resource
-        for queue in above
-        for resource in queue.capability
-        if resource not in proposed.capability
-    }
-    for resource in sorted(unset):
+    limited: set[str] = set()
+    for queue in above:
+        limited.update(queue.capability)
+    for resource in sorted(limited - set(proposed.capability)):
         limiting = next(queue for queue in above if resource in queue.capability)
         highest, holder = _highest_below(proposed.name, resource, placed)
         if highest > limiting.capability[resource]:

@@ -172,7 +172,10 @@ def _queues_named(patterns: Sequence[str]) -> set[str]:
     from scheduler.selectors.queues.facts import queue_tree
 
     tree = queue_tree()
-    return {name for pattern in patterns for name in _queues_like(pattern, tree)}
+    names: set[str] = set()
+    for pattern in patterns:
+        names |= _queues_like(pattern, tree)
+    return names
 
 
 def _queues_like(pattern: str, tree: Any) -> set[str]:

@@ -22,16 +22,18 @@ def queue_loads(detailed: Collection[str]) -> dict[str, Load]:
     gangs = _gangs()
     pods = _pods(detailed)
     users = _users(detailed)
-    return {
-        name: Load(
-            running=sum(phases.get(phase, 0) for phase in _RUNNING_GANGS),
-            waiting=sum(count for phase, count in phases.items() if phase not in _RUNNING_GANGS),
-            pods_running=sum(pods.get(name, {}).get(phase, 0) for phase in _RUNNING_PODS),
-            pods_waiting=pods.get(name, {}).get("Pending", 0),
+    loads = {}
+    for name, phases in gangs.items():
+        of_pods = pods.get(name, {})
+        running = sum(phases.get(phase, 0) for phase in _RUNNING_GANGS)
+        loads[name] = Load(
+            running=running,
+            waiting=sum(phases.values()) - running,
+            pods_running=sum(of_pods.get(phase, 0) for phase in _RUNNING_PODS),
+            pods_waiting=of_pods.get("Pending", 0),
             users=frozenset(users.get(name, ())),
         )
-        for name, phases in gangs.items()
-    }
+    return loads
 
 
 def _gangs() -> dict[str, dict[str, int]]:

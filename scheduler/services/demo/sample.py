@@ -4,6 +4,7 @@ them; or its queues alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -226,20 +227,22 @@ def _round_down(resource: str, amount: int) -> int:
 
 
 def sample_total() -> Resources:
-    return total(Resources.parse(amounts) for _, count, amounts in NODES for _ in range(count))
+    return total(node.allocatable for node in _sample_nodes())
 
 
 def _create_nodes() -> None:
-    Node.objects.bulk_create(
-        Node(
-            name=f"{kind}-{number:02d}",
-            kind=kind,
-            labels={"node.fumarole.io/kind": kind},
-            allocatable=Resources.parse(amounts),
-        )
-        for kind, count, amounts in NODES
-        for number in range(1, count + 1)
-    )
+    Node.objects.bulk_create(_sample_nodes())
+
+
+def _sample_nodes() -> Iterator[Node]:
+    for kind, count, amounts in NODES:
+        for number in range(1, count + 1):
+            yield Node(
+                name=f"{kind}-{number:02d}",
+                kind=kind,
+                labels={"node.fumarole.io/kind": kind},
+                allocatable=Resources.parse(amounts),
+            )
 
 
 def _create_queue(values: dict[str, object]) -> None:

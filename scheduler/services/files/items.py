@@ -144,17 +144,14 @@ def raise_if_any(items: list[Item]) -> None:
     if all(item.forbidden for item in refused):
         assert refused[0].forbidden is not None
         raise refused[0].forbidden
-    several = len(items) > 1
-    violations = [
-        replace(
-            violation,
-            field=f"[{item.index}].{violation.field}".rstrip(".") if several else violation.field,
-        )
-        for item in refused
-        for violation in item.violations
-    ]
-    raise Rejected(
-        violations,
-        [notice for item in items for notice in item.notices],
-        by_state=all(item.by_state for item in refused),
-    )
+    violations: list[Violation] = []
+    for item in refused:
+        for violation in item.violations:
+            if len(items) > 1:
+                field = f"[{item.index}].{violation.field}".rstrip(".")
+                violation = replace(violation, field=field)
+            violations.append(violation)
+    notices: list[Notice] = []
+    for item in items:
+        notices += item.notices
+    raise Rejected(violations, notices, by_state=all(item.by_state for item in refused))

@@ -123,10 +123,11 @@ def _live_where_it_counts(stored: StoredTree) -> dict[str, int]:
     closing = {queue.name for queue in stored.tree if queue.state is QueueState.CLOSED}
     if not closing:
         return {}
-    wanted = closing | {below.name for name in closing for below in stored.tree.descendants(name)}
-    rows = PodGroup.objects.filter(
-        queue_id__in=[stored.queues[name].pk for name in wanted], phase__in=LIVE_PHASES
-    )
+    wanted = set(closing)
+    for name in closing:
+        wanted.update(below.name for below in stored.tree.descendants(name))
+    keys = [stored.queues[name].pk for name in wanted]
+    rows = PodGroup.objects.filter(queue_id__in=keys, phase__in=LIVE_PHASES)
     return dict(rows.values_list("queue__name").annotate(number=Count("id")).order_by())
 
 
