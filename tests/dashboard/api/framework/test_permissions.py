@@ -114,6 +114,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     },
     "policyversions": dict.fromkeys(("list", "retrieve"), MEMBER),
     "policy": {"get": MEMBER, "put": CLUSTER},
+    "policy/presets": {"get": MEMBER},
     "policy/validate": {"post": MEMBER},
     "cluster": {"get": MEMBER, "patch": CLUSTER},
     "cluster/pause": {"post": CLUSTER},
