@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
 
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.presets import FUMAROLE
-from scheduler.scenarios.clusters import cluster_of
-from scheduler.simulation.runs import run_to_rest
 from tests.engine.builders import (
     Workload,
-    cluster,
     configured,
     evicted,
     job,
-    node,
     queue,
     run,
     waiting,
     with_actions,
 )
-from tests.engine.scenes import HALVES, NOW, aged, gpus, scene
+from tests.engine.scenes import HALVES, aged, gpus, scene
 
 RECLAIM = configured(with_actions(FUMAROLE, "reclaim"), reclaim={"wholeGangs": True})
 
@@ -235,101 +226,3 @@ def test_every_level_of_the_tree_that_is_crossed_counts():
 
     assert [name.partition("-")[0] for name in evicted(run(inside, RECLAIM))] == ["ja", "ja"]
     assert evicted(run(outside, RECLAIM)) == []
-
-
-# Random clusters
-
-sizes = some.integers(1, 3)
-
-
-@some.composite
-def frozen_clusters(draw):
-    """Up to four nodes with GPUs, up to four queues in a tree, up to ten gangs of which some run."""
-    nodes = [
-        node(f"n{number}", cpu=8, gpu=draw(some.sampled_from([2, 4, 8])))
-        for number in range(draw(some.integers(1, 4)))
-    ]
-    free = {found.name: found.allocatable["nvidia.com/gpu"] // 1000 for found in nodes}
-    shares = [draw(some.integers(0, 6)) for _ in range(4)]
-    queues = [gpus("t1", shares[0] + shares[1]), gpus("q1", shares[0], parent="t1"), gpus("q2", shares[1], parent="t1"),
-              gpus("q3", shares[2]), gpus("q4", shares[3])]  # fmt: skip
-    jobs = []
-    for number in range(draw(some.integers(1, 10))):
-        tasks, size = draw(sizes), draw(sizes)
-        places = _places(draw, free, tasks, size)
-        leaf = draw(some.sampled_from(["q1", "q2", "q3", "q4"]))
-        minimum = draw(some.integers(1, tasks))
-        work = job(
-            f"j{number}",
-            leaf,
-            tasks=tasks,
-            min=minimum,
-            gpu=size,
-            on=places,
-            priority=draw(some.integers(0, 2)),
-        )
-        jobs.append(aged(work, draw(some.integers(0, 500))))
-    return cluster(nodes=nodes, queues=[queue("root"), *queues], jobs=jobs, taken_at=NOW)
-
-
-def _places(draw, free, tasks, size):
-    """All of its pods run, or none."""
-    if draw(some.booleans()):
-        return [""] * tasks
-    left, places = dict(free), []
-    for _ in range(tasks):
-        place = next((name for name in left if left[name] >= size), None)
-        if place is None:
-            return [""] * tasks
-        left[place] -= size
-        places.append(place)
-    free.update(left)
-    return places
-
-
-@settings(max_examples=150, deadline=None)
-@given(frozen_clusters())
-def test_a_cluster_on_which_nothing_changes_comes_to_rest(snapshot):
-    rest = run_to_rest(cluster_of(snapshot), FUMAROLE, 14)
-
-    assert rest.after is not None
-    assert rest.after <= 10
-
-
-@settings(max_examples=100, deadline=None)
-@given(frozen_clusters())
-def test_no_victim_is_superfluous(snapshot):
-    """With any one gang or spare member left in place the newcomer would not fit: tried for sessions with one newcomer."""
-    outcome = run(snapshot, RECLAIM)
-    takers = {eviction.beneficiary for eviction in outcome.evictions}
-    if len(takers) != 1:
-        return
-    gone: dict[str, list[int]] = {}
-    for eviction in outcome.evictions:
-        group = snapshot.groups.rows[eviction.podgroup]
-        spare = (
-            snapshot.aggregates.group_counts[group, PodStatus.RUNNING]
-            - snapshot.groups.min_member[group]
-        )
-        whole = sum(other.podgroup == eviction.podgroup for other in outcome.evictions) > spare
-        gone.setdefault(eviction.podgroup if whole else eviction.pod, []).append(eviction.row)
-
-    for kept in combinations(gone, 1):
-        rows = [row for unit, pods in gone.items() if unit not in kept for row in pods]
-        assert not _fits(snapshot, next(iter(takers)), rows)
-
-
-def _fits(snapshot, podgroup, gone):
-    """Whether the whole gang of alike pods has room once these are gone, GPUs alone."""
-    dim = snapshot.resources.index("nvidia.com/gpu")
-    free = (snapshot.nodes.allocatable - snapshot.aggregates.node_used)[:, dim].copy()
-    np.add.at(
-        free, snapshot.pods.node[gone], snapshot.classes.request[snapshot.pods.pod_class[gone], dim]
-    )
-    group = snapshot.groups.rows[podgroup]
-    pods = np.flatnonzero(
-        (snapshot.pods.group == group) & (snapshot.pods.status == PodStatus.PENDING)
-    )
-    size = int(snapshot.classes.request[snapshot.pods.pod_class[pods[0]], dim])
-    running = int(snapshot.aggregates.group_counts[group, PodStatus.RUNNING])
-    return int((free // size).sum()) >= int(snapshot.groups.min_member[group]) - running
