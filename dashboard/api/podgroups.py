@@ -19,13 +19,15 @@ from dashboard.api.objects import iso_time, podgroup_object
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.http.visibility import Visibility
 from scheduler.domain.access import Access
+from scheduler.domain.no_reclaim import ReclaimAnswer, visible_figures
 from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import PodGroup, Queue
 from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.jobs.gangs import WAITING, place_in_line, pods_by_phase
-from scheduler.selectors.jobs.page import gang_named
+from scheduler.selectors.jobs.page import gang_named, last_eviction
 from scheduler.selectors.jobs.timeline import Span, TimelineEntry, timeline_of
 from scheduler.services.jobs import podgroups
+from scheduler.services.jobs.reclaim import why_no_reclaim
 
 
 class PodGroups(ManifestSet):
@@ -115,9 +117,16 @@ class PodGroups(ManifestSet):
 
     def explain(self, request: Request, namespace: str, name: str) -> Response:
         found = place_in_line(namespace, name)
-        if found is None or not _is_readable(self.access, found["queue"]):
+        gang = gang_named(namespace, name)
+        if found is None or gang is None or not _is_readable(self.access, found["queue"]):
             raise self.nothing_found()
-        return self.response_with(explanation(found))
+        visibility = Visibility(self.access.visible)
+        answer = {
+            **explanation(found),
+            "reclaim": reclaim_object(why_no_reclaim(gang), visibility),
+            "lastEviction": last_eviction_object(gang, visibility),
+        }
+        return self.response_with(answer)
 
     def timeline(self, request: Request, namespace: str, name: str) -> Response:
         self.row_or_404()
@@ -125,6 +134,34 @@ class PodGroups(ManifestSet):
         if gang is None:
             raise self.nothing_found()
         return self.response_with(timeline_answer(gang, Visibility(self.access.visible)))
+
+
+def reclaim_object(answer: ReclaimAnswer | None, visibility: Visibility) -> dict[str, Any] | None:
+    """Why it does not take room from other queues; None where that is not the question."""
+    if answer is None:
+        return None
+    return {
+        "code": answer.code.value,
+        "message": visibility.reclaim_words(answer),
+        "figures": visible_figures(answer.figures, visibility.visible_queue),
+    }
+
+
+def last_eviction_object(gang: PodGroup, visibility: Visibility) -> dict[str, Any] | None:
+    """Of its pods, the last one that was evicted."""
+    row = last_eviction(gang)
+    if row is None:
+        return None
+    seen = visibility.visible_eviction(row)
+    return {
+        "at": iso_time(row.created_at),
+        "session": row.session_number,
+        "pod": seen.pod,
+        "beneficiary": seen.beneficiary,
+        "action": row.action,
+        "rule": row.rule,
+        "why": seen.words,
+    }
 
 
 def _is_readable(access: Access, queue: int) -> bool:

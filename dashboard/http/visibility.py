@@ -14,6 +14,7 @@ from typing import Any
 from django.urls import reverse
 
 from scheduler.domain.evictions import eviction_words
+from scheduler.domain.no_reclaim import ReclaimAnswer, reclaim_words
 from scheduler.models import Eviction
 from scheduler.selectors.jobs.timeline import TimelineEntry
 
@@ -128,6 +129,12 @@ class Visibility:
             if side in seen and not self.sees(seen[side]["queue"]):
                 del seen[side]
         return seen
+
+    def reclaim_words(self, answer: ReclaimAnswer | None) -> str:
+        """Why a job does not reclaim; "" where there is nothing to say."""
+        if answer is None:
+            return ""
+        return reclaim_words(answer, self.visible_queue)
 
     def visible_shares(self, parts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
         """Amounts by queue; those of queues that may not be seen are one, the last."""

@@ -45,6 +45,7 @@ from scheduler.selectors.jobs.page import (
 )
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.jobs.timeline import timeline_of
+from scheduler.services.jobs.reclaim import why_no_reclaim
 from scheduler.services.jobs.submit import command_job
 
 Context = dict[str, Any]
@@ -117,6 +118,7 @@ def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
     }
     if row["is_waiting"] and row["placed"] < row["needed"]:
         context["reason"] = reason_card(gang, partial(mine.may, Permission.VIEW))
+        context["no_reclaim"] = visibility_of(request).reclaim_words(why_no_reclaim(gang))
     if gang.job is None:
         path = f"{quote(gang.namespace)}/{quote(gang.name)}"
         context["json_url"] = f"/api/v1/podgroups/{path}/"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from scheduler.domain.no_reclaim import ReclaimAnswer
 from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.actions import ACTIONS
 from scheduler.engine.decisions import Outcome
@@ -11,6 +12,7 @@ from scheduler.engine.plugins import find_plugin
 from scheduler.engine.policy import Policy
 from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.engine.report.figures import Figures
+from scheduler.engine.report.no_reclaim import why_no_reclaim
 from scheduler.engine.report.outcome import outcome_of
 from scheduler.engine.session import Session
 
@@ -44,6 +46,22 @@ def run_session(
 
     # 4. Report: decisions, phases, reasons and figures become one value.
     return outcome_of(session, figures_at_open, reporting=reporting)
+
+
+def ask_about_reclaim(snapshot: Snapshot, policy: Policy, podgroup: str) -> ReclaimAnswer | None:
+    """Why this podgroup, "namespace/name", does not reclaim, or that it may.
+
+    All actions before reclaim are run. None if reclaim would not look at it.
+    """
+    row = snapshot.groups.rows.get(podgroup)
+    if row is None or snapshot.paused:
+        return None
+    session = open_session(snapshot, policy)
+    for action in policy.actions:
+        if action == "reclaim":
+            break
+        ACTIONS[action](session)
+    return why_no_reclaim(session, session.gang(row))
 
 
 def open_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Session:

@@ -15,6 +15,7 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
+from scheduler.domain.no_reclaim import ReclaimCode
 from scheduler.domain.reasons import ReasonCode
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 
@@ -148,6 +149,22 @@ Check = shape(
     passed=s.BooleanField(),
     short=s.IntegerField(),
 )
+_Reclaim = shape(
+    "ReclaimExplanation",
+    code=choice(ReclaimCode),
+    message=s.CharField(help_text="one sentence with figures"),
+    figures=s.DictField(help_text="amounts in base units"),
+)
+_LastEviction = shape(
+    "LastEviction",
+    at=moment(),
+    session=s.IntegerField(),
+    pod=text(),
+    beneficiary=text(),
+    action=s.CharField(),
+    rule=text(help_text="the rule that allowed it"),
+    why=text(help_text="the rule, its figures and the choice in words"),
+)
 Explanation = shape(
     "Explanation",
     podgroup=s.CharField(),
@@ -165,6 +182,8 @@ Explanation = shape(
     position=s.IntegerField(allow_null=True),
     ahead=s.IntegerField(allow_null=True),
     owner=text(help_text="whom to ask: the owner of its queue, or of the nearest queue above it"),
+    reclaim=_Reclaim(allow_null=True, help_text="why it takes no room from other queues"),
+    lastEviction=_LastEviction(allow_null=True),
 )
 TimeSpent = shape(
     "TimeSpent",

@@ -291,6 +291,11 @@ def explain_job(
         return
     words = _why_waiting(answer, job["spec"]["queue"])
     output.line(f"{place}/{wanted} ({answer['phase']}): {words}")
+    if answer.get("reclaim"):
+        output.line(f"Reclaim: {answer['reclaim']['message']}")
+    if answer.get("lastEviction"):
+        last = answer["lastEviction"]
+        output.line(f"Last evicted {output.age(last['at'])} ago: {last['why']}")
     _print_checks(answer.get("checks") or [])
 
 

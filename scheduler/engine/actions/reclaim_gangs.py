@@ -63,7 +63,7 @@ class GangReclamation:
                 self.queues.leave(queue)
 
     def _reclaim_for(self, gang: Gang) -> bool:
-        if self._has_a_place_soon(gang) or self.failed.include(gang):
+        if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
         if self._make_room(gang):
             self._tables.clear()
@@ -76,7 +76,7 @@ class GangReclamation:
         claim = Claim(session, gang)
         if not claim.may_take_anything:
             return False
-        victims = self._victims(gang, claim)
+        victims = self.victims_for(gang, claim)
         if not victims:
             return False
         plan = VictimSearch(session, gang, victims, claim.may_lose).find()
@@ -89,7 +89,7 @@ class GangReclamation:
             statement.commit()
         return True
 
-    def _has_a_place_soon(self, gang: Gang) -> bool:
+    def has_a_place_soon(self, gang: Gang) -> bool:
         """As long as a gang of the queue will have room anyway, by pods that end, none of it makes
         anybody go; unless it is guaranteed.
         """
@@ -98,22 +98,29 @@ class GangReclamation:
             return False
         return not is_within_guarantee(self.session, gang)
 
-    def _victims(self, gang: Gang, claim: Claim) -> list[Victim]:
-        table = self._table(is_guaranteed=claim.is_guaranteed)
+    def victims_for(self, gang: Gang, claim: Claim, *, sparing: bool = True) -> list[Victim]:
+        """What may be evicted for this gang; pods that have just started only if not `sparing`."""
+        table = self._table(sparing=sparing and not claim.is_guaranteed)
         rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
         rows = rows[claim.may_lose_each(table.queue[rows], table.amounts[rows])]
         victims = [table.victims[row] for row in rows.tolist()]
         return [victim for victim in victims if self._agreed(gang, victim)]
 
-    def _table(self, *, is_guaranteed: bool) -> VictimTable:
+    def offers_anything(self, gang: Gang, claim: Claim) -> bool:
+        """Whether queues that may lose something have victims to offer, however large."""
+        table = self._table(sparing=False)
+        rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
+        return any(self._agreed(gang, table.victims[row]) for row in rows.tolist())
+
+    def _table(self, *, sparing: bool) -> VictimTable:
         """All that could go, by whether minimum running times count; until somebody goes."""
-        if is_guaranteed not in self._tables:
-            protection = self.protection.of
-            if is_guaranteed:
-                protection = self.protection.of_nobody
+        if sparing not in self._tables:
+            protection = self.protection.of_nobody
+            if sparing:
+                protection = self.protection.of
             candidates = GangCandidates(self.session, _STATUSES, protection)
-            self._tables[is_guaranteed] = VictimTable(candidates, self.session.losing_leaves)
-        return self._tables[is_guaranteed]
+            self._tables[sparing] = VictimTable(candidates, self.session.losing_leaves)
+        return self._tables[sparing]
 
     def _agreed(self, gang: Gang, victim: Victim) -> bool:
         """Other plugins, such as conformance, may keep a pod."""
@@ -200,8 +207,12 @@ class Claim:
         losing = self.session.losing_leaves.copy()
         losing[self.gang.queue] = False
         for queue in np.flatnonzero(losing).tolist():
-            losing[queue] = bool(self._claims_from(queue)[self.short].all())
+            losing[queue] = self.reaches(queue)
         return losing
+
+    def reaches(self, queue: int) -> bool:
+        """Whether the taker's side stays within its due, up to where it meets this queue."""
+        return bool(self._claims_from(queue)[self.short].all())
 
     def _claims_from(self, queue: int) -> Mask:
         queue_tree = self.session.queue_tree

@@ -83,6 +83,10 @@ class VictimSearch:
             return None
         return Plan(tuple(chosen), tuple(nodes), len(self.victims), len(self.victims) <= FEW)
 
+    def has_room_with(self, chosen: Sequence[Victim]) -> bool:
+        """Whether the whole gang fits once these are gone."""
+        return self._layout(chosen) is not None
+
     def _choose(self) -> list[Victim] | None:
         if len(self.victims) <= FEW:
             return self._cheapest_set()

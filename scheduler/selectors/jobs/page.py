@@ -174,6 +174,13 @@ def evictions_of(gang: PodGroup) -> tuple[list[Eviction], list[Eviction]]:
     )
 
 
+def last_eviction(gang: PodGroup) -> Eviction | None:
+    """Of one of its pods."""
+    key = f"{gang.namespace}/{gang.name}"
+    own = Eviction.objects.filter(podgroup_name=key, created_at__gte=gang.created_at)
+    return own.order_by("-id").first()
+
+
 def waiting_since(gang: PodGroup) -> datetime:
     """When it was submitted, or when it began to wait again.
 
