@@ -96,7 +96,7 @@ class _WholeGangs:
 
     def _nobody_may_lose(self) -> ReclaimAnswer | None:
         others = self._others_with_too_much()
-        figures = {"resource": self._resource()}
+        figures: dict[str, Any] = {"resource": self._resource()}
         if not others:
             return ReclaimAnswer(ReclaimCode.NOBODY_HAS_TOO_MUCH, figures)
         if any(self.session.losing_leaves[queue] for queue, _ in others):
