@@ -15,6 +15,7 @@ from scheduler.domain.workloads import PodStatus
 from scheduler.engine import open_session
 from scheduler.engine.actions import reclaim_gangs
 from scheduler.engine.eviction import whole_gangs
+from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.presets import FUMAROLE
 from scheduler.scenarios.clusters import cluster_of
 from scheduler.simulation.runs import run_to_rest
@@ -75,10 +76,10 @@ def test_no_cheaper_set_of_victims_would_do(snapshot):
     session = open_session(snapshot, RECLAIM)
     reclamation = reclaim_gangs.GangReclamation(session, session.starving_gangs())
     for gang in session.starving_gangs():
-        claim = reclaim_gangs.Claim(session, gang)
+        claim = Claim(session, gang)
         if not claim.may_take_anything:
             continue
-        victims = reclamation._victims(gang, claim)
+        victims = reclamation.victims_for(gang, claim)
         if not 0 < len(victims) <= whole_gangs.FEW:
             continue
         search = whole_gangs.VictimSearch(session, gang, victims, claim.may_lose)

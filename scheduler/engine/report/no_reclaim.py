@@ -13,9 +13,10 @@ import numpy as np
 from scheduler.domain.no_reclaim import ReclaimAnswer, ReclaimCode
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.resources import COMMON
-from scheduler.engine.actions.reclaim_gangs import Claim, GangReclamation
+from scheduler.engine.actions.reclaim_gangs import GangReclamation
 from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.claims import missing_amounts
+from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.eviction.gang_victims import Victim
 from scheduler.engine.eviction.whole_gangs import VictimSearch
 from scheduler.engine.session import Session

@@ -1,0 +1,188 @@
+"""What one gang may take from whom, so that no queue takes or loses what it should not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from scheduler.domain.evictions import EvictionRule
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.resources import COMMON
+from scheduler.domain.tables import Rows
+from scheduler.engine.eviction.claims import (
+    claimed,
+    is_within_guarantee,
+    missing_amounts,
+    missing_runs,
+)
+from scheduler.engine.eviction.gang_victims import Victim
+from scheduler.engine.eviction.whole_gangs import lay_out
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
+
+_PLENTY = 2**62
+
+
+class Claim:
+    """What one gang may take from whom."""
+
+    def __init__(self, session: Session, gang: Gang) -> None:
+        self.session = session
+        self.gang = gang
+        self.wanted = missing_amounts(session, gang)
+        self._claimed: dict[int, Mask] = {}
+        self._spare: dict[int, Amounts] = {}
+
+    @cached_property
+    def short(self) -> Mask:
+        """The resources of which there is not room enough on nodes, one by one; all that it asks
+        for if each alone would do.
+        """
+        found = self._short_on_nodes()
+        if found.any():
+            return found
+        return self.asked
+
+    def _short_on_nodes(self) -> Mask:
+        session = self.session
+        room = session.node_table.future()
+        runs = missing_runs(session, self.gang)
+        found = np.zeros(len(self.wanted), dtype=np.bool_)
+        dims = np.flatnonzero(self.asked)
+        if len(runs) == 1:
+            pod_class, count = runs[0]
+            suitable = session.node_scores(pod_class).suitable
+            copies = room[dims][:, suitable] // session.request[pod_class][dims, None]
+            found[dims] = np.maximum(0, copies).sum(axis=1) < count
+            return found
+        for dim in dims.tolist():
+            alone = np.full_like(room, _PLENTY)
+            alone[dim] = room[dim]
+            found[dim] = lay_out(session, alone, runs) is None
+        return found
+
+    @cached_property
+    def asked(self) -> Mask:
+        asked: Mask = (self.wanted > 0) & self.session.queue_usage.dims
+        return asked
+
+    @cached_property
+    def may_take_anything(self) -> bool:
+        """Its own queue stays within its due of all that is short: without that nobody has to be
+        looked at.
+        """
+        own = claimed(self.session, self.wanted, [self.gang.queue])
+        if not own[self.asked].any():
+            return False
+        return bool(own[self.short].all())
+
+    @cached_property
+    def is_guaranteed(self) -> bool:
+        """Its queue stays within its guarantee of what is short. That overrules protection."""
+        quotas = self.session.quotas
+        if quotas is None or not is_within_guarantee(self.session, self.gang):
+            return False
+        return bool((quotas.guarantee[self.gang.queue][self.short] > 0).any())
+
+    @property
+    def rule(self) -> EvictionRule:
+        if self.is_guaranteed:
+            return EvictionRule.GUARANTEE
+        return EvictionRule.DESERVED
+
+    @cached_property
+    def losing_queues(self) -> Mask:
+        """Leaves that reclaim may take something from, for this gang; at every level that is
+        crossed the taker must be within its due.
+        """
+        losing = self.session.losing_leaves.copy()
+        losing[self.gang.queue] = False
+        for queue in np.flatnonzero(losing).tolist():
+            losing[queue] = self.reaches(queue)
+        return losing
+
+    def reaches(self, queue: int) -> bool:
+        """Whether the taker's side stays within its due, up to where it meets this queue."""
+        return bool(self._claims_from(queue)[self.short].all())
+
+    def _claims_from(self, queue: int) -> Mask:
+        queue_tree = self.session.queue_tree
+        common = queue_tree.common(self.gang.queue, queue)
+        if common not in self._claimed:
+            levels = _below(queue_tree.path_list(self.gang.queue), common)
+            self._claimed[common] = claimed(self.session, self.wanted, levels)
+        return self._claimed[common]
+
+    def may_lose(self, victims: Sequence[Victim]) -> bool:
+        """With all of them gone each queue that loses is still at its due of what is taken, at
+        every level that is crossed.
+        """
+        lost: dict[int, Amounts] = {}
+        for victim in victims:
+            if not victim.amounts[self.short].any():
+                return False
+            for row in self._crossed_above(victim.gang.queue):
+                lost[row] = lost.get(row, 0) + victim.amounts
+        return all(
+            bool((amounts <= self._to_spare(row))[amounts > 0].all())
+            for row, amounts in lost.items()
+        )
+
+    def may_lose_each(self, queues: Rows, amounts: Amounts) -> Mask:
+        """The same for victims one by one: the queue of each, and what it would free."""
+        may_go: Mask = np.any(amounts[:, self.short], axis=1)
+        for queue in np.unique(queues).tolist():
+            spare = np.min([self._to_spare(row) for row in self._crossed_above(queue)], axis=0)
+            own = queues == queue
+            may_go[own] &= ((amounts[own] <= spare) | (amounts[own] == 0)).all(axis=1)
+        return may_go
+
+    def _crossed_above(self, queue: int) -> list[int]:
+        queue_tree = self.session.queue_tree
+        return _below(queue_tree.path_list(queue), queue_tree.common(self.gang.queue, queue))
+
+    def _to_spare(self, row: int) -> Amounts:
+        """How much this queue may lose to the gang; plenty of what nobody looks at."""
+        if row not in self._spare:
+            self._spare[row] = self._new_spare(row)
+        return self._spare[row]
+
+    def _new_spare(self, row: int) -> Amounts:
+        session = self.session
+        quotas = session.quotas
+        if quotas is None:
+            return np.zeros_like(self.wanted)
+        floor = quotas.deserved[row]
+        allocated = session.queue_usage.allocated[row]
+        if self.is_guaranteed:
+            lowered = self.short & (allocated > floor)
+            floor = np.where(lowered, np.minimum(floor, quotas.guarantee[row]), floor)
+        looked_at = self._taken if session.queue_tree.is_leaf(row) else self.short
+        return np.where(looked_at, allocated - floor, _PLENTY)
+
+    @cached_property
+    def _taken(self) -> Mask:
+        """What is short, and every resource before it in the order devices, cpu, memory."""
+        ranks = _ranks(self.session.snapshot.resources)
+        taken: Mask = (
+            self.short | (ranks < ranks[self.short].min())
+        ) & self.session.queue_usage.dims
+        return taken
+
+
+def _below(path: Sequence[int], common: int) -> list[int]:
+    """The part of a path to root that is below this queue; all of it where there is none above
+    both.
+    """
+    if common in path:
+        return list(path[: path.index(common)])
+    return list(path)
+
+
+def _ranks(resources: Sequence[str]) -> Rows:
+    common = {"cpu": 1, "memory": 2}
+    return np.array(
+        [common.get(name, 3) if name in COMMON else 0 for name in resources], dtype=np.intp
+    )
