@@ -14,6 +14,7 @@ from scheduler.scenarios.clusters import Cluster
 
 GIB = 2**30
 NODE = Resources({"cpu": 64_000, "memory": 256 * GIB, "nvidia.com/gpu": 8_000, "pods": 110})
+ONE_GPU = Resources({"cpu": 4_000, "memory": 16 * GIB, "nvidia.com/gpu": 1_000})
 SHAPES = [
     (cpu, memory, gpu)
     for cpu, memory in ((1, 2), (1, 4), (2, 4), (2, 8), (4, 8))
@@ -286,6 +287,102 @@ def _everybody(size: Size) -> Cluster:
     leaves = [queue.name for queue in full.queues if queue.name.startswith("team")]
     groups, pods = _gangs("ask", size.nodes // 5, 4, leaves)
     return replace(full, podgroups=(*full.podgroups, *groups), pods=(*full.pods, *pods))
+
+
+def takers(kind: str, scale: float = 1.0) -> Cluster:
+    """50 gangs of 8 pods with a GPU each, against 4,000 such pods that fill 500 nodes.
+
+    `reclaim`: the gangs are of a queue that has nothing of what it deserves, and the running pods
+    of one that has everything. `preempt`: all are of one queue, and the gangs come first.
+    """
+    nodes = tuple(Node(f"n-{number:05}", NODE) for number in range(int(500 * scale)))
+    half = NODE * (len(nodes) // 2)
+    queues = (
+        Queue(QueueSpec("root", parent="")),
+        Queue(QueueSpec("owner", deserved=half)),
+        Queue(QueueSpec("borrower", deserved=half)),
+    )
+    running_groups, running_pods = _elastic_jobs(int(40 * scale), len(nodes))
+    queue = "owner" if kind == "reclaim" else "borrower"
+    priority = 0 if kind == "reclaim" else 100
+    groups, pods = _gangs_of_eight(int(50 * scale), queue, priority)
+    return Cluster(nodes, queues, (*running_groups, *groups), (*running_pods, *pods), session=10)
+
+
+def _elastic_jobs(count: int, nodes: int) -> tuple[list[PodGroup], list[Pod]]:
+    """Jobs of 100 pods that need one of them, spread over all nodes."""
+    groups: list[PodGroup] = []
+    pods: list[Pod] = []
+    for number in range(count):
+        group = PodGroup(
+            f"run-{number:05}",
+            "borrower",
+            "bench",
+            1,
+            min_resources=ONE_GPU,
+            phase=Phase.RUNNING,
+            created=float(number),
+        )
+        groups.append(group)
+        for member in range(100):
+            node = f"n-{len(pods) % nodes:05}"
+            name = f"{group.name}-{member}"
+            pods.append(
+                Pod(
+                    name,
+                    group.key,
+                    "bench",
+                    ONE_GPU,
+                    node,
+                    PodStatus.RUNNING,
+                    created=group.created,
+                )
+            )
+    return groups, pods
+
+
+def _gangs_of_eight(count: int, queue: str, priority: int) -> tuple[list[PodGroup], list[Pod]]:
+    groups: list[PodGroup] = []
+    pods: list[Pod] = []
+    for number in range(count):
+        created = 1e6 + number
+        group = PodGroup(
+            f"ask-{number:05}",
+            queue,
+            "bench",
+            8,
+            min_resources=ONE_GPU * 8,
+            phase=Phase.INQUEUE,
+            priority=priority,
+            created=created,
+        )
+        groups.append(group)
+        for member in range(8):
+            name = f"{group.name}-{member}"
+            pods.append(Pod(name, group.key, "bench", ONE_GPU, priority=priority, created=created))
+    return groups, pods
+
+
+def singles(scale: float = 1.0, queues: int = 1, shapes: int = 1) -> Cluster:
+    """10,000 pods with a GPU each, every one a job of its own, and 5,000 empty nodes."""
+    nodes = tuple(Node(f"n-{number:05}", NODE) for number in range(int(5_000 * scale)))
+    specs = [QueueSpec("root", parent="")]
+    specs.extend(QueueSpec(f"team-{number:03}") for number in range(queues))
+    groups: list[PodGroup] = []
+    pods: list[Pod] = []
+    for number in range(int(10_000 * scale)):
+        wants = ONE_GPU + Resources({"cpu": 1_000 * (number % shapes)})
+        group = PodGroup(
+            f"one-{number:05}",
+            f"team-{number % queues:03}",
+            "bench",
+            1,
+            min_resources=wants,
+            created=1e6 + number,
+        )
+        groups.append(group)
+        pods.append(Pod(f"{group.name}-0", group.key, "bench", wants, created=group.created))
+    return Cluster(nodes, tuple(map(Queue, specs)), tuple(groups), tuple(pods), session=10)
 
 
 def _undemanding(size: Size) -> Cluster:

@@ -9,12 +9,13 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
 from scheduler.engine.actions.reclaim import Reclamation
-from scheduler.engine.presets import VOLCANO
+from scheduler.engine.decisions import Outcome
+from scheduler.engine.presets import PRESETS, VOLCANO
 from scheduler.engine.session import Session
 from scheduler.scenarios.clusters import Cluster
 from scheduler.scenarios.world import advance
 from tests.bench.api import api
-from tests.bench.clusters import Size, busy, contended, roomy
+from tests.bench.clusters import Size, busy, contended, roomy, singles, takers
 from tests.bench.database import sessions_end_to_end
 from tests.bench.database_growth import database_growth
 from tests.bench.measuring import Timing, after, interleaved, peak_memory
@@ -234,6 +235,27 @@ def crowds(scale: float, repetitions: int) -> list[Row]:
     ]
 
 
+def alike(scale: float, repetitions: int) -> list[Row]:
+    """Whole sessions on clusters of alike pods: in Volcano's form and with our own preset."""
+    clusters = {
+        "50 gangs of 8 reclaim from 4,000 pods on 500 nodes": takers("reclaim", scale),
+        "50 gangs of 8 preempt among 4,000 pods on 500 nodes": takers("preempt", scale),
+        "10,000 single pods, 5,000 empty nodes, 1 queue": singles(scale),
+        "10,000 single pods of 4 shapes, 10 queues": singles(scale, queues=10, shapes=4),
+    }
+    snapshots = {name: warm(cluster) for name, cluster in clusters.items()}
+    work: dict[str, Callable[[], Outcome]] = {}
+    for name, snapshot in snapshots.items():
+        for preset in ("volcano", "fumarole"):
+            work[f"{name}, {preset}"] = partial(run_session, snapshot, PRESETS[preset])
+    timings = interleaved(work, repetitions)
+    rows = []
+    for name, timing in timings.items():
+        outcome = work[name]()
+        rows.append(_row(name, timing, binds=len(outcome.binds), evictions=len(outcome.evictions)))
+    return rows
+
+
 def memory(scale: float, _: int) -> list[Row]:
     """Peak bytes of building a snapshot, of a session on it, and of the twin."""
     rows: list[Row] = []
@@ -268,6 +290,7 @@ PARTS: dict[str, Part] = {
     "growth": growth,
     "actions": actions,
     "crowds": crowds,
+    "alike": alike,
     "memory": memory,
     "quality": quality,
     "database": sessions_end_to_end,
