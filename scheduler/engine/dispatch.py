@@ -47,6 +47,20 @@ POINTS: Final[dict[str, Flag | None]] = {
 """Each extension point, and the flag that switches it."""
 
 
+_ABOUT_TAKING: Final = (
+    "queue_key",
+    "job_starving",
+    "allocatable",
+    "preemptive",
+    "full_levels",
+    "may_preempt",
+    "may_reclaim",
+    "may_take_from",
+    "has_too_much",
+    "keeps_deserved",
+)
+
+
 class PluginDispatch:
     """The plugins of a policy, asked point by point.
 
@@ -203,6 +217,18 @@ class PluginDispatch:
         asks = self._flat["may_preempt"]
         return bool(asks) and all(ask(taker, pod_class, victim, victim_class) for ask in asks)
 
+    def may_preempt_each(
+        self, taker: Gang, pod_class: int, victims: Rows, victim_classes: Rows
+    ) -> Mask:
+        """The same for many podgroups, and of each a pod of the class beside it."""
+        asks = self._flat["may_preempt"]
+        if not asks:
+            return np.zeros(len(victims), dtype=np.bool_)
+        found = [
+            ask.__self__.may_preempt_each(taker, pod_class, victims, victim_classes) for ask in asks
+        ]
+        return _all(len(victims), found)
+
     @cached_property
     def preempt_vetoers(self) -> set[str]:
         """The plugins that have a word on preemption."""
@@ -224,23 +250,30 @@ class PluginDispatch:
         return bool(self._flat["may_reclaim"] or self._flat["may_take_from"])
 
     def may_take_from(
-        self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
+        self,
+        queue: int,
+        pod_class: int,
+        victim_queues: Rows,
+        victim_classes: Rows,
+        count: int = 1,
     ) -> Mask:
-        return _all(
-            len(victim_classes),
-            [
-                ask(queue, pod_class, victim_queues, victim_classes)
-                for ask in self._flat["may_take_from"]
-            ],
-        )
+        question = (queue, pod_class, victim_queues, victim_classes, *_many(count))
+        return _all(len(victim_classes), [ask(*question) for ask in self._flat["may_take_from"]])
 
     def has_too_much(self, queues: Rows) -> Mask:
         return _all(len(queues), [ask(queues) for ask in self._flat["has_too_much"]])
 
-    def keeps_deserved(self, queues: Rows, pod_classes: Rows, reclaimer_class: int) -> Mask:
-        return _all(
-            len(pod_classes),
-            [ask(queues, pod_classes, reclaimer_class) for ask in self._flat["keeps_deserved"]],
+    def keeps_deserved(
+        self, queues: Rows, pod_classes: Rows, reclaimer_class: int, count: int = 1
+    ) -> Mask:
+        question = (queues, pod_classes, reclaimer_class, *_many(count))
+        return _all(len(pod_classes), [ask(*question) for ask in self._flat["keeps_deserved"]])
+
+    @cached_property
+    def answers_only_tighten(self) -> bool:
+        """Whether all plugins that have a word on takers and victims say so of themselves."""
+        return all(
+            ask.__self__.only_tightens for point in _ABOUT_TAKING for ask in self._flat[point]
         )
 
     @property
@@ -310,6 +343,13 @@ class PluginDispatch:
             return found
 
         return score
+
+
+def _many(count: int) -> tuple[int, ...]:
+    """Plugins from outside may not know this argument, so it is given only where it counts."""
+    if count == 1:
+        return ()
+    return (count,)
 
 
 def _has_gang_plugin(asks: list[Any]) -> bool:

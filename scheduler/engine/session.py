@@ -77,8 +77,10 @@ class Session(PluginDispatch):
         self.pending_counts = counts[:, PodStatus.PENDING]
         self.placed_counts = self.ready_counts.copy()
         self.task_counts = counts.sum(axis=1) - counts[:, PodStatus.GONE]
+        self.allocated_by_gang: Amounts = snapshot.aggregates.group_allocated.copy()
         self.tasks = Tasks(self)
         self._gangs: dict[int, Gang] = {}
+        self.touched_gangs: list[int] = []  # every podgroup that changed, in order
 
         # 5. Decisions: nothing so far
         self.binds: list[Operation] = []

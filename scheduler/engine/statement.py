@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import NO_NODE
@@ -119,6 +122,39 @@ class Statement:
         operation.action = action
         operation.choice = choice
         self._do(operation)
+
+    def evict_alike(
+        self, pods: Sequence[int], action: str, beneficiary: Gang, taker_class: int
+    ) -> None:
+        """The same for pods of one class and one queue, in this order; sums change once.
+
+        A pod of `taker_class` is to have its place after each of them.
+        """
+        session = self.session
+        pod_class = int(session.pod_classes[pods[0]])
+        gangs = [session.gang(row) for row in session.snapshot.pods.group[pods].tolist()]
+        queue = gangs[0].queue
+        request = session.request[pod_class]
+        moved = -request
+        if beneficiary.queue == queue:
+            moved = session.request[taker_class] - request
+        before = session.queue_usage.allocated[queue] + moved * np.arange(len(pods))[:, None]
+        nodes = session.nodes[pods].tolist()
+        for gang, pod, node, sums in zip(gangs, pods, nodes, before, strict=True):
+            operation = Operation(OperationType.EVICT, gang, [pod], pod_class, [node], before=sums)
+            operation.beneficiary = beneficiary
+            operation.action = action
+            self.operations.append(operation)
+        # Only the state before all of them has a name that can come back.
+        self._before.append(session.queue_usage.names(queue))
+        self._before.extend([None] * (len(pods) - 1))
+        session.node_table.release(nodes, request, 1)
+        session.queue_usage.allocate(queue, request * -len(pods))
+        for gang, count in Counter(gangs).items():
+            _count_for_gang(session, gang, pod_class, -count, ready=-count)
+        statuses = session.status[pods].tolist()
+        session.status_before_eviction.update(zip(pods, statuses, strict=True))
+        session.status[pods] = _RELEASING
 
     def unhold(self, gang: Gang) -> None:
         """Gives back what earlier sessions promised to pods of this gang: they are about to be
@@ -236,14 +272,19 @@ def _count(session: Session, operation: Operation, sign: int, **moved: int) -> N
     """What the pods ask for counts for their gang, and for its queue at every level; the pods move
     between the gang's counts.
     """
-    gang = operation.gang
-    amount = session.request[operation.pod_class] * (sign * len(operation.pods))
-    gang.allocated += amount
-    gang.count(session.role[operation.pod_class], **moved)
+    count = sign * len(operation.pods)
+    _count_for_gang(session, operation.gang, operation.pod_class, count, **moved)
+    amount = session.request[operation.pod_class] * count
+    session.queue_usage.allocate(operation.gang.queue, amount)
+
+
+def _count_for_gang(session: Session, gang: Gang, pod_class: int, count: int, **moved: int) -> None:
+    gang.allocated += session.request[pod_class] * count
+    gang.count(session.role[pod_class], **moved)
     gang.rank = None
+    session.touched_gangs.append(gang.row)
     session.ready_counts[gang.row] = gang.ready
     session.placed_counts[gang.row] = gang.ready + gang.waiting
-    session.queue_usage.allocate(gang.queue, amount)
 
 
 def _mark(session: Session, operation: Operation, status: int, sign: int) -> None:

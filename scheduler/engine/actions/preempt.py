@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
+from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.preempt_gangs import GangPreemption
 from scheduler.engine.arguments import boolean
+from scheduler.engine.eviction.alike import (
+    alike_pods,
+    alike_victims,
+    all_keep_their_minimum,
+    gangs_of,
+    swap,
+)
 from scheduler.engine.eviction.candidates import RunningPods
 from scheduler.engine.eviction.node_evictions import (
     NOBODY,
@@ -84,14 +92,19 @@ class Preemption:
         return False
 
     def _place_pods(self, gang: Gang, pods: list[int], statement: Statement) -> None:
-        """Pod after pod, until the gang starves no more or cannot reach its minimum."""
+        """Many at once or pod after pod, until the gang starves no more or cannot reach its
+        minimum.
+        """
+        session = self.session
         search = PreemptSearch(self, gang, statement)
-        left = len(pods)
-        for pod in pods:
-            left -= 1
-            if not self.session.job_starving(gang):
-                return
-            if not search.place(pod) and self.session.is_out_of_reach(gang, left):
+        left = pods
+        while left and session.job_starving(gang):
+            placed = search.place_alike(alike_pods(session, gang, left))
+            if placed:
+                left = left[placed:]
+                continue
+            pod, *left = left
+            if not search.place(pod) and session.is_out_of_reach(gang, len(left)):
                 return
 
     def _preempt_inside(self, gang: Gang) -> None:
@@ -117,6 +130,46 @@ class PreemptSearch:
         self.statement = statement
         self._pools: dict[int, PreemptPool] = {}
         self._broken = BrokenGangs()
+        self._one_by_one = False  # many at once was tried in vain
+
+    def place_alike(self, pods: list[int]) -> int:
+        """Several pods of one class at once, if they and their victims go one for one.
+
+        Answers how many have a place; 0 if the next pod has to be placed on its own.
+        """
+        pod_class = int(self.session.pod_classes[pods[0]])
+        if self._one_by_one or len(pods) < 2 or not self._may_evict_for(pod_class):
+            return 0
+        if self.session.room_for(pod_class) >= 0:
+            return 0
+        pool = self._pool_for(pods[0])
+        victims = pool.next_alike(pod_class, len(pods))
+        if len(victims) == 1:
+            return 0
+        if not victims or not self._swap(pods[: len(victims)], victims):
+            self._one_by_one = True
+            return 0
+        pool.settle(victims)
+        self.session.preemption_attempts += len(victims)
+        return len(victims)
+
+    def _swap(self, pods: list[int], victims: list[int]) -> bool:
+        session = self.session
+        pod_class = int(session.pod_classes[pods[0]])
+        victim_class = int(session.pod_classes[victims[0]])
+        losing = gangs_of(session, victims)
+        if not all_keep_their_minimum(losing):
+            return False
+        asks = session.preempt_vetoes(without=["gang"])  # their minimum they keep
+
+        def agreed() -> bool:
+            if not session.allocatable(self.gang.queue, pod_class):
+                return False
+            return all(
+                ask(self.gang, pod_class, gang, victim_class) for ask in asks for gang in losing
+            )
+
+        return swap(self.statement, self.gang, pods, victims, "preempt", agreed)
 
     def place(self, pod: int) -> bool:
         """Without any eviction if there is room; else on a node where lower pods make room."""
@@ -139,23 +192,25 @@ class PreemptSearch:
         return True
 
     def _place_by_eviction(self, pod: int) -> bool:
+        return self.make_room(pod, self._pool_for(pod))
+
+    def _pool_for(self, pod: int) -> PreemptPool:
         pod_class = int(self.session.pod_classes[pod])
         if pod_class not in self._pools:
             line = partial(self._pods_of_others, pod_class)
             self._pools[pod_class] = self.new_pool(pod, line)
-        return self.make_room(pod, self._pools[pod_class])
+        return self._pools[pod_class]
 
     def new_pool(self, pod: int, line: Callable[[], Rows]) -> PreemptPool:
         pod_class = int(self.session.pod_classes[pod])
         veto = partial(self.session.may_preempt, self.gang, pod_class)
-        return PreemptPool(self.session, line, veto)
+        vetoes = partial(self.session.may_preempt_each, self.gang, pod_class)
+        return PreemptPool(self.session, line, veto, vetoes)
 
     def make_room(self, pod: int, pool: PreemptPool) -> bool:
         session = self.session
         pod_class = int(session.pod_classes[pod])
-        if not session.snapshot.classes.preempts[pod_class]:
-            return False
-        if not session.node_scores(pod_class).fits_an_empty_node:
+        if not self._may_evict_for(pod_class):
             return False
         session.preemption_attempts += 1
         node = pool.make_room(self.statement, self.gang, pod_class, "preempt")
@@ -163,6 +218,12 @@ class PreemptSearch:
             return False
         self.statement.pipeline(self.gang, pod_class, [pod], [node])
         return True
+
+    def _may_evict_for(self, pod_class: int) -> bool:
+        """The class preempts, and it would fit on some node if that were empty."""
+        if not self.session.snapshot.classes.preempts[pod_class]:
+            return False
+        return self.session.node_scores(pod_class).fits_an_empty_node
 
     def _pods_of_others(self, pod_class: int) -> Rows:
         """Pods of other gangs of the queue, without those that plugins keep as a whole.
@@ -188,9 +249,16 @@ class PreemptPool(NodeEvictions):
 
     _every_victim_helps = True  # all are of one queue
 
-    def __init__(self, session: Session, line: Callable[[], Rows], veto: Veto) -> None:
+    def __init__(
+        self,
+        session: Session,
+        line: Callable[[], Rows],
+        veto: Veto,
+        vetoes: Callable[[Rows, Rows], Mask],
+    ) -> None:
         super().__init__(session, veto)
         self._line: Callable[[], Rows] | None = line  # not looked at yet
+        self._may_each_go = vetoes
         self._last_node = -1  # where room was made last
 
     def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
@@ -206,41 +274,74 @@ class PreemptPool(NodeEvictions):
                 break
         return self._last_node
 
+    def next_alike(self, pod_class: int, count: int) -> list[int]:
+        """The next candidates on one node, at most so many, that would go one for each pod of this
+        class. Nobody goes yet.
+        """
+        left = self._left_on(self._last_node)
+        if not len(left):
+            self._gather_line(pod_class)
+            left = self._left_on(next(self._best_nodes_first(pod_class), -1))
+        return alike_victims(self.session, pod_class, left[:count]).tolist()  # type: ignore[no-any-return]
+
+    def settle(self, victims: list[int]) -> None:
+        """These candidates went."""
+        self._last_node = int(self.session.nodes[victims[0]])
+
+    def _left_on(self, node: int) -> Rows:
+        """Those gathered on the node who have not gone already."""
+        if node < 0:
+            return NOBODY
+        pods = self._gathered[self.session.nodes[self._gathered] == node]
+        left: Rows = pods[self.session.status[pods] != RELEASING]
+        return left
+
     def _gather_line(self, pod_class: int) -> None:
-        """Whoever may go when they are first looked for; each gang is asked once for a class."""
+        """Whoever may go when they are first looked for."""
         if self._line is None:
             return
         pods = self._line()
         self._line = None
         pods = pods[self._is_suitable(pods, pod_class)]
-        if not len(pods):
-            return
-        session = self.session
-        group = session.snapshot.pods.group[pods].astype(np.int64)
-        pairs = group * len(session.request) + session.pod_classes[pods]
-        _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
-        may_go = np.array([self._may_go(pod) for pod in pods[first].tolist()], dtype=np.bool_)
-        self._gathered = pods[may_go[pair]]
+        group = self.session.snapshot.pods.group[pods]
+        classes = self.session.pod_classes[pods]
+        may_go = np.zeros(len(pods), dtype=np.bool_)
+        for victim_class in np.flatnonzero(np.bincount(classes)).tolist():
+            is_of_class = classes == victim_class
+            may_go[is_of_class] = self._gangs_that_may_lose(group[is_of_class], victim_class)
+        self._gathered = pods[may_go]
 
-    def _best_nodes_first(self, pod_class: int) -> list[int]:
+    def _gangs_that_may_lose(self, group: Rows, victim_class: int) -> Mask:
+        """For each entry whether its gang may lose a pod of the class; each gang is asked once."""
+        counts = np.bincount(group)
+        rows = np.flatnonzero(counts)
+        verdicts = np.zeros(len(counts), dtype=np.bool_)
+        verdicts[rows] = self._may_each_go(rows, np.full(len(rows), victim_class))
+        may_lose: Mask = verdicts[group]
+        return may_lose
+
+    def _best_nodes_first(self, pod_class: int) -> Iterator[int]:
         """Nodes with enough, by score.
 
         Among equals one with room comes first, then the one whose last victim comes first.
         """
-        left = self._gathered[self.session.status[self._gathered] != RELEASING]
+        session = self.session
+        left = self._gathered[session.status[self._gathered] != RELEASING]
         positions = self._positions_with_room(left, NOBODY, pod_class)
-        nodes, first = np.unique(self.session.nodes[left[positions]], return_index=True)
-        turns = dict(zip(nodes.tolist(), positions[first].tolist(), strict=True))
-        for node in self._nodes_with_room(pod_class):
-            turns[node] = -1
-        found = list(turns)
-        values = self.session.node_scores(pod_class).scores_of(found).tolist()
-        scores = dict(zip(found, values, strict=True))
-        return sorted(found, key=lambda node: (-scores[node], turns[node], node))
+        turns = np.full(len(session.node_table.names), np.inf)
+        # Written from the last to the first, so that the first on a node stays.
+        turns[session.nodes[left[positions[::-1]]]] = positions[::-1]
+        turns[self._nodes_with_room(pod_class)] = -1
+        nodes = np.flatnonzero(turns < np.inf)
+        scores = session.node_scores(pod_class).scores_of(nodes.tolist())
+        order = np.lexsort((nodes, turns[nodes], -scores))
+        return iter(nodes[order].tolist())
 
     def _nodes_with_room(self, pod_class: int) -> list[int]:
         """Nodes of candidates where nobody has to go any more."""
-        nodes = np.unique(self.session.nodes[self._gathered]).astype(np.intp)
+        is_there = np.zeros(len(self.session.node_table.names), dtype=np.bool_)
+        is_there[self.session.nodes[self._gathered]] = True
+        nodes = np.flatnonzero(is_there)
         room = self.session.node_table.future(nodes)
         found: list[int] = nodes[fits(room, self.session.request[pod_class])].tolist()
         return found

@@ -11,6 +11,7 @@ from scheduler.domain.nodes import Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.reclaim_gangs import GangReclamation
 from scheduler.engine.arguments import boolean
+from scheduler.engine.eviction.alike import alike_pods
 from scheduler.engine.eviction.candidates import RunningPods
 from scheduler.engine.eviction.node_evictions import PoolMemory
 from scheduler.engine.eviction.reclaim_search import ReclaimSearch
@@ -106,15 +107,18 @@ class Reclamation:
     def _place_pods(
         self, gang: Gang, pods: list[int], statement: Statement, search: ReclaimSearch
     ) -> bool:
-        """Pod after pod; answers whether the gang may wait for the room that is made."""
-        left = len(pods)
-        for pod in pods:
-            left -= 1
-            if not self.session.job_starving(gang):
-                break
-            if not search.place(statement, pod) and self.session.is_out_of_reach(gang, left):
+        """Many at once or pod after pod; answers whether the gang may wait for the room."""
+        session = self.session
+        left = pods
+        while left and session.job_starving(gang):
+            placed = search.place_alike(statement, alike_pods(session, gang, left))
+            if placed:
+                left = left[placed:]
+                continue
+            pod, *left = left
+            if not search.place(statement, pod) and session.is_out_of_reach(gang, len(left)):
                 return False
-        return self.session.job_pipelined(gang)
+        return session.job_pipelined(gang)
 
 
 def _mark_broken(statement: Statement, gang: Gang) -> None:

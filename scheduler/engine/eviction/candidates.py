@@ -4,7 +4,7 @@ they would go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +49,7 @@ class RunningPods:
         self.node = session.nodes[self.pods]
         self._starts = np.searchsorted(self.queue, np.arange(len(session.queue_tree) + 1))
         self._classes_of_queue: dict[int, Rows] = {}
-        self._ordered: dict[int, Rows] = {}
+        self._of_queue: dict[int, QueueCandidates] = {}
         self._lines: dict[tuple[object, ...], tuple[int, Rows]] = {}
 
     @cached_property
@@ -76,25 +76,16 @@ class RunningPods:
             )
         return self._classes_of_queue[queue]
 
-    def of_queue(self, queue: int) -> Rows:
-        """Its candidates that have not had to go yet, last in task order first: the one order that
-        never changes, sorted once.
-        """
-        if queue not in self._ordered:
+    def _candidates_of(self, queue: int) -> QueueCandidates:
+        found = self._of_queue.get(queue)
+        if found is None:
             pods = self.pods[self._starts[queue] : self._starts[queue + 1]]
-            entries = sorted(
-                zip(self.session.tasks.pod_keys(pods), pods.tolist(), strict=True), reverse=True
-            )
-            self._ordered[queue] = np.array([pod for _, pod in entries], dtype=np.intp)
-        ordered = self._ordered[queue]
-        left: Rows = ordered[self.session.status[ordered] != _RELEASING]
-        return left
+            found = self._of_queue[queue] = QueueCandidates(self.session, pods)
+        return found
 
     def of_gang(self, gang: Gang) -> Rows:
         """The candidates of one gang, last in task order first."""
-        pods = self.of_queue(gang.queue)
-        own: Rows = pods[self.session.snapshot.pods.group[pods] == gang.row]
-        return own
+        return self._candidates_of(gang.queue).of_gang(gang)
 
     def last_first(self, queue: int, *, sparing: bool) -> Rows:
         """Borrowed pods, then those of the gang that plugins rank last; last in task order first,
@@ -110,7 +101,8 @@ class RunningPods:
 
     def whole_gangs(self, queue: int) -> Rows:
         """Gang after gang, starving ones and small ones first."""
-        return self._kept((queue, "whole"), queue, lambda: self._whole_gangs(queue))
+        candidates = self._candidates_of(queue)
+        return self._kept((queue, "whole"), queue, candidates.whole_gangs)
 
     def _kept(self, key: tuple[object, ...], queue: int, find: Callable[[], Rows]) -> Rows:
         version = self.session.queue_usage.version[queue]
@@ -120,23 +112,7 @@ class RunningPods:
         return found[1]
 
     def _last_first(self, queue: int, sparing: bool) -> Rows:
-        session = self.session
-        pods = self.of_queue(queue)
-        if sparing:
-            group = session.snapshot.pods.group[pods]
-            pods = pods[session.ready_counts[group] > session.snapshot.groups.min_member[group]]
-        return self._borrowed_first(self._by_gang(pods, session.gang_rank))
-
-    def _by_gang(self, pods: Rows, rank: Callable[[Gang], Any]) -> Rows:
-        """The pods of the gang with the highest rank first; where ranks are equal, the order given
-        stays.
-        """
-        rows, gang = np.unique(self.session.snapshot.pods.group[pods], return_inverse=True)
-        ranks = [rank(self.session.gang(row)) for row in rows.tolist()]
-        numbers = {found: number for number, found in enumerate(sorted(set(ranks), reverse=True))}
-        number = np.array([numbers[found] for found in ranks], dtype=np.intp)
-        ordered: Rows = pods[np.argsort(number[gang], kind="stable")]
-        return ordered
+        return self._borrowed_first(self._candidates_of(queue).by_rank(sparing=sparing))
 
     def _borrowed_first(self, pods: Rows) -> Rows:
         if not self._borrows:
@@ -146,28 +122,11 @@ class RunningPods:
 
     def _surplus(self, queue: int) -> Rows:
         line = self.last_first(queue, sparing=True)
-        gangs = [self.session.gang(row) for row in self.session.snapshot.pods.group[line].tolist()]
-        spare = {gang.row: gang.ready - gang.min_member for gang in gangs}
-        chosen = []
-        for pod, gang in zip(line.tolist(), gangs, strict=True):
-            spare[gang.row] -= 1
-            if spare[gang.row] >= 0:
-                chosen.append(pod)
-        return np.array(chosen, dtype=np.intp)
-
-    def _whole_gangs(self, queue: int) -> Rows:
-        session = self.session
-        pods = self.of_queue(queue)
-        gangs = sorted(
-            map(session.gang, set(session.snapshot.pods.group[pods].tolist())),
-            key=self._goes_last,
-            reverse=True,
-        )
-        places = {gang.row: place for place, gang in enumerate(gangs)}
-        return self._by_gang(pods, lambda gang: places[gang.row])
-
-    def _goes_last(self, gang: Gang) -> tuple[object, ...]:
-        return (not self.session.job_starving(gang), self.session.dominant_share(gang), gang.key)
+        group = self.session.snapshot.pods.group[line]
+        minimum = self.session.snapshot.groups.min_member[group]
+        spare = self.session.ready_counts[group] - minimum
+        surplus: Rows = line[_count_before(group) < spare]
+        return surplus
 
     def amounts_by_node(self, chosen: Mask, dim: int) -> Floats:
         """About how much of a resource the chosen candidates hold on each node."""
@@ -176,6 +135,109 @@ class RunningPods:
             self.node[chosen], weights=request, minlength=len(self.session.node_table.names)
         ).astype(np.float64)
         return amounts
+
+
+class QueueCandidates:
+    """The candidates of one queue in the one order that never changes: last in task order first.
+
+    What plugins and counts say of their gangs is kept, and asked anew only of gangs that changed.
+    """
+
+    def __init__(self, session: Session, pods: Rows) -> None:
+        self.session = session
+        self._pods = session.tasks.in_order(pods)[::-1]
+        group = session.snapshot.pods.group[self._pods]
+        # The rows of the gangs, and for each pod the place of its gang among them
+        self._rows, self._gang = np.unique(group, return_inverse=True)
+        self._gangs = [session.gang(row) for row in self._rows.tolist()]
+        self._ranks = GangNumbers(session, self._gangs, session.gang_rank)
+        self._sizes = GangNumbers(session, self._gangs, self._goes_last)
+
+    def of_gang(self, gang: Gang) -> Rows:
+        pods: Rows = self._pods[self._is_left() & (self._rows[self._gang] == gang.row)]
+        return pods
+
+    def by_rank(self, *, sparing: bool) -> Rows:
+        """The pods of the gang with the highest rank first."""
+        chosen = self._is_left()
+        if sparing:
+            minimum = self.session.snapshot.groups.min_member[self._rows]
+            chosen &= (self.session.ready_counts[self._rows] > minimum)[self._gang]
+        return self._ordered_by(-self._ranks.current(), np.flatnonzero(chosen))
+
+    def whole_gangs(self) -> Rows:
+        """Gang after gang, starving ones and small ones first."""
+        return self._ordered_by(self._sizes.current(), np.flatnonzero(self._is_left()))
+
+    def _is_left(self) -> Mask:
+        """Those that have not had to go yet."""
+        is_left: Mask = self.session.status[self._pods] != _RELEASING
+        return is_left
+
+    def _ordered_by(self, numbers: Rows, chosen: Rows) -> Rows:
+        """By the number of their gang; where numbers are equal, the order given stays."""
+        order = np.argsort(numbers[self._gang[chosen]], kind="stable")
+        ordered: Rows = self._pods[chosen[order]]
+        return ordered
+
+    def _goes_last(self, gang: Gang) -> tuple[object, ...]:
+        return (not self.session.job_starving(gang), self.session.dominant_share(gang), gang.key)
+
+
+class GangNumbers:
+    """For each gang the place of its key among the keys of all; gangs with equal keys share one.
+
+    Keys are asked anew only of gangs that changed since.
+    """
+
+    def __init__(self, session: Session, gangs: list[Gang], key: Callable[[Gang], Any]) -> None:
+        self._session = session
+        self._gangs = {gang.row: gang for gang in gangs}
+        self._key = key
+        self._keys: dict[int, Any] = {}  # podgroup -> key; none are asked for before they are used
+        self._sorted: list[int] = []  # the podgroups by key, as they were last time
+        self._seen = 0  # how many changes of gangs there were by then
+        self._numbers: Rows = np.zeros(0, dtype=np.intp)
+
+    def current(self) -> Rows:
+        """In the order in which the gangs were given."""
+        touched = self._session.touched_gangs
+        if not self._keys:
+            self._ask(self._gangs)
+        elif changed := self._gangs.keys() & set(touched[self._seen :]):
+            self._ask(changed)
+        self._seen = len(touched)
+        return self._numbers
+
+    def _ask(self, rows: Iterable[int]) -> None:
+        for row in rows:
+            self._keys[row] = self._key(self._gangs[row])
+        # Almost in order already, which makes this fast.
+        self._sorted = self._sorted or list(self._gangs)
+        self._sorted.sort(key=self._keys.__getitem__)
+        places: dict[int, int] = {}
+        place = -1
+        before: Any = None
+        for row in self._sorted:
+            place += self._keys[row] != before
+            before = self._keys[row]
+            places[row] = place
+        # Few numbers fit into 16 bits, which are sorted faster.
+        small = np.int16 if place < 2**15 - 1 else np.intp
+        self._numbers = np.array([places[row] for row in self._gangs], dtype=small)
+
+
+def _count_before(group: Rows) -> Rows:
+    """For each entry, how many entries of the same group stand before it."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    is_first = np.ones(len(group), dtype=np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    position = np.arange(len(group))
+    start = np.maximum.accumulate(np.where(is_first, position, 0))
+    count = np.empty(len(group), dtype=np.intp)
+    count[order] = position - start
+    return count
 
 
 def _one_of(statuses: Collection[PodStatus]) -> Mask:

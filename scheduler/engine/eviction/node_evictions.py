@@ -156,6 +156,8 @@ class NodeEvictions:
         """
         session = self.session
         dims = np.flatnonzero(session.request[pod_class] > 0)
+        if self._each_frees_enough(pods, before, pod_class):
+            return np.arange(len(pods))
         node: Rows = session.nodes[pods].astype(np.intp)
         order = np.argsort(node, kind="stable")
         sums: Amounts = np.cumsum(self._freed(pods[order], dims), axis=1)
@@ -167,6 +169,20 @@ class NodeEvictions:
         room = sums + np.repeat(at_hand, sizes, axis=1)
         is_enough = (room >= session.request[pod_class][dims, None]).all(axis=0)
         return np.sort(order[is_enough])
+
+    def _each_frees_enough(self, pods: Rows, before: Rows, pod_class: int) -> bool:
+        """Whether every one of these pods alone is as large as the newcomer.
+
+        Nodes that are over-full need more than that.
+        """
+        session = self.session
+        if len(before) or not len(pods):
+            return False
+        request = session.request[pod_class]
+        classes = np.flatnonzero(np.bincount(session.pod_classes[pods]))
+        if not (session.request[classes] >= request)[:, request > 0].all():
+            return False
+        return bool((session.node_table.future()[request > 0] >= 0).all())
 
     def _freed(self, pods: Rows, dims: Rows) -> Amounts:
         """Resources by pods."""

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.eviction.alike import all_keep_their_minimum, gangs_of, swap
 from scheduler.engine.eviction.candidates import RunningPods
 from scheduler.engine.eviction.node_evictions import BrokenGangs, Veto
 from scheduler.engine.eviction.victims import Outlook, Source, VictimPool
@@ -31,17 +32,17 @@ class QueueVetoes:
         self.pod_class = pod_class
         self.undershoot = undershoot  # whether a queue may fall below what it deserves
 
-    def may_lose(self, queues: Rows, pod_classes: Rows) -> Mask:
-        """For each queue and the class beside it."""
+    def may_lose(self, queues: Rows, pod_classes: Rows, count: int = 1) -> Mask:
+        """For each queue and the class beside it, so many pods one after the other."""
         session = self.session
-        may_go = session.may_take_from(self.queue, self.pod_class, queues, pod_classes)
+        may_go = session.may_take_from(self.queue, self.pod_class, queues, pod_classes, count)
         if self.undershoot:
             return may_go
-        return may_go & session.keeps_deserved(queues, pod_classes, self.pod_class)
+        return may_go & session.keeps_deserved(queues, pod_classes, self.pod_class, count)
 
-    def may_lose_of(self, queue: int, pod_classes: Rows) -> Mask:
+    def may_lose_of(self, queue: int, pod_classes: Rows, count: int = 1) -> Mask:
         """Which of these classes this queue may lose."""
-        return self.may_lose(np.full(len(pod_classes), queue), pod_classes)
+        return self.may_lose(np.full(len(pod_classes), queue), pod_classes, count)
 
 
 class ReclaimSearch:
@@ -73,6 +74,7 @@ class ReclaimSearch:
         self._broken = BrokenGangs()
         self._surplus_lines: dict[int, Rows] = {}
         self._order: VictimOrder | None = None
+        self._one_by_one = False  # many at once was tried in vain
 
     def place(self, statement: Statement, pod: int) -> bool:
         """Without any eviction if there is room; else on the first node where enough may go."""
@@ -88,6 +90,51 @@ class ReclaimSearch:
         self._follow_victims(statement.victims_since(mark))
         statement.pipeline(self.gang, pod_class, [pod], [node])
         return True
+
+    def place_alike(self, statement: Statement, pods: list[int]) -> int:
+        """Several pods of one class at once, if they and their victims go one for one.
+
+        Answers how many have a place; 0 if the next pod has to be placed on its own.
+        """
+        pod_class = int(self.session.pod_classes[pods[0]])
+        if self._one_by_one or len(pods) < 2 or not self._may_reclaim(pod_class):
+            return 0
+        if self.session.room_for(pod_class) >= 0:
+            return 0
+        pool = self._pool(pod_class, undershoot=False)
+        victims = pool.next_alike(pod_class, len(pods))
+        if len(victims) == 1:
+            return 0
+        if not victims or not self._swap(statement, pods[: len(victims)], victims):
+            self._one_by_one = True
+            return 0
+        pool.settle(len(victims))
+        return len(victims)
+
+    def _swap(self, statement: Statement, pods: list[int], victims: list[int]) -> bool:
+        session = self.session
+        pod_class = int(session.pod_classes[pods[0]])
+        victim_class = int(session.pod_classes[victims[0]])
+        losing = gangs_of(session, victims)
+        queue = next(iter(losing)).queue
+        vetoes = QueueVetoes(session, self.gang.queue, pod_class, undershoot=False)
+        may_lose = vetoes.may_lose_of(queue, np.array([victim_class]), len(victims))
+        if not may_lose[0] or not all_keep_their_minimum(losing):
+            return False
+        asks = session.reclaim_vetoes(without="gang")  # their minimum they keep
+
+        def agreed() -> bool:
+            if not self.order.holds_without(queue):
+                return False
+            if not session.preemptive(self.gang.queue, pod_class):
+                return False
+            if session.full_levels(self.gang.queue, pod_class):
+                return False
+            return all(
+                ask(self.gang, pod_class, gang, victim_class) for ask in asks for gang in losing
+            )
+
+        return swap(statement, self.gang, pods, victims, "reclaim", agreed)
 
     def _may_reclaim(self, pod_class: int) -> bool:
         session = self.session

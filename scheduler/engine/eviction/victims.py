@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
+from scheduler.engine.eviction.alike import alike_victims
 from scheduler.engine.eviction.node_evictions import NOBODY, RELEASING, NodeEvictions, Veto
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -91,6 +93,49 @@ class VictimPool(NodeEvictions):
                 return self._settle_on(node)
         return -1
 
+    # Many at once
+
+    def next_alike(self, pod_class: int, count: int) -> list[int]:
+        """The next candidates, at most so many, that would go one for each pod of this class.
+
+        All are as large as the pod, and nobody else is gathered on their nodes. Nobody goes yet.
+        """
+        self._outlook = None
+        self._sources_seen = 0
+        if self._last_node >= 0 and len(self._still_on(self._gathered, [self._last_node])):
+            return []
+        if not {*self.session.node_table.touched[self._changes_seen :]} <= {self._last_node}:
+            self._look_anew(pod_class)
+        if not self._find_promising(pod_class):
+            return []
+        places = self._next_places(count)
+        victims = alike_victims(self.session, pod_class, self._piece[places])
+        nodes = self.session.nodes[victims].tolist()
+        gathered = np.concatenate([self._gathered, self._piece[: places[-1] + 1]])
+        if len(self._still_on(gathered, nodes)) > len(victims):
+            return []
+        return victims.tolist()  # type: ignore[no-any-return]
+
+    def settle(self, count: int) -> None:
+        """So many of the next candidates went."""
+        places = self._next_places(count)
+        for _ in range(count):
+            self._promising.popleft()
+        self._gather(int(places[-1]) + 1)
+        self._settle_on(int(self.session.nodes[self._gathered[-1]]))
+
+    def _next_places(self, count: int) -> Rows:
+        """The next promising positions, counted from where the piece begins now."""
+        gathered_of_piece = self._found_length - len(self._piece)
+        return np.array(list(islice(self._promising, count)), dtype=np.intp) - gathered_of_piece
+
+    def _still_on(self, pods: Rows, nodes: list[int]) -> Rows:
+        """Those of these pods that are on one of these nodes and have not gone."""
+        session = self.session
+        is_there = np.isin(session.nodes[pods], nodes) & (session.status[pods] != RELEASING)
+        there: Rows = pods[is_there]
+        return there
+
     def _settle_on(self, node: int) -> int:
         self._last_node = node
         self._changes_seen = len(self.session.node_table.touched)
@@ -100,16 +145,22 @@ class VictimPool(NodeEvictions):
 
     def _next_promising(self, pod_class: int) -> int:
         """The next candidate on whose node all gathered up to it would make room; -1 if none."""
+        if not self._find_promising(pod_class):
+            return -1
+        gathered_of_piece = self._found_length - len(self._piece)
+        self._gather(self._promising.popleft() + 1 - gathered_of_piece)
+        return int(self._gathered[-1])
+
+    def _find_promising(self, pod_class: int) -> bool:
+        """Goes on to the next piece with a promising candidate; False at the end of the line."""
         while not self._promising:
             self._gather(len(self._piece))
             self._piece = next(self._pieces, NOBODY)
             if not len(self._piece):
-                return -1
+                return False
             self._found_in = -1
             self._look_anew(pod_class)
-        gathered_of_piece = self._found_length - len(self._piece)
-        self._gather(self._promising.popleft() + 1 - gathered_of_piece)
-        return int(self._gathered[-1])
+        return True
 
     def _gather(self, count: int) -> None:
         """The first of the piece had their turn."""

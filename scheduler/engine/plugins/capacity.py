@@ -38,6 +38,8 @@ class Capacity(SharePlugin):
         super().__init__(arguments)
         self.on_violation = choice(arguments, "hierarchyViolation", ("subtree", "session", "warn"))
         self.reclaim_level = max(0, number(arguments, "ancestorReclaimLevel", 0))
+        # What levels above have counts too then, and that also rises.
+        self.only_tightens = not self.reclaim_level  # type: ignore[misc]
         self.fill_by_weight = boolean(arguments, "fillByWeight", False)
         self.reserves_guarantees = boolean(arguments, "reserveGuarantees", False)
         self.admits_all_that_can_run = (
@@ -172,7 +174,12 @@ class Capacity(SharePlugin):
         return rows
 
     def may_take_from(
-        self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
+        self,
+        queue: int,
+        pod_class: int,
+        victim_queues: Rows,
+        victim_classes: Rows,
+        count: int = 1,
     ) -> Mask:
         """The victim frees something that is asked for, its queue keeps its guarantee and has more
         than it deserves, or no claim.
@@ -180,10 +187,11 @@ class Capacity(SharePlugin):
         request = self.session.request
         asked = (request[victim_classes] > 0) & self.session.queue_usage.dims
         may_go: Mask = (asked & (request[pod_class] > 0)).any(axis=1) & self.keeps_guarantee(
-            victim_queues, victim_classes
+            victim_queues, victim_classes, count
         )
+        gone_before = request[victim_classes] * (count - 1)
         no_claim = self._has_no_claim(victim_queues, asked)
-        may_go &= no_claim | self._is_above(victim_queues, asked)
+        may_go &= no_claim | self._is_above(victim_queues, asked, gone_before)
         for pair in np.flatnonzero(may_go).tolist() if self.reclaim_level else ():
             may_go[pair] = self._near_ones_agree(
                 queue, pod_class, int(victim_queues[pair]), asked[pair], bool(no_claim[pair])
@@ -205,9 +213,10 @@ class Capacity(SharePlugin):
         claims: Mask = np.any(asked & (self.figures.deserved[rows] > 0), axis=-1)
         return ~claims
 
-    def _is_above(self, rows: Rows | int, asked: Mask) -> Mask:
+    def _is_above(self, rows: Rows | int, asked: Mask, gone: Amounts | int = 0) -> Mask:
+        """It has more than it deserves of something that is asked, also when this is gone."""
         above = (
-            (self.session.queue_usage.allocated[rows] > self.figures.deserved[rows])
+            (self.session.queue_usage.allocated[rows] - gone > self.figures.deserved[rows])
             & asked
             & self.figures.owns[rows]
         )

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import Rows
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -16,6 +17,7 @@ _EQUAL_WITHIN = 1e-6
 
 class Drf(Plugin):
     name = "drf"
+    only_tightens = True
 
     def open(self, session: Session) -> None:
         super().open(session)
@@ -38,3 +40,14 @@ class Drf(Plugin):
             self.share(taker.allocated + request[pod_class])
             <= self.share(victim.allocated - request[victim_class]) + _EQUAL_WITHIN
         )
+
+    def may_preempt_each(
+        self, taker: Gang, pod_class: int, victims: Rows, victim_classes: Rows
+    ) -> Mask:
+        request = self.session.request
+        left = self.session.allocated_by_gang[victims] - request[victim_classes]
+        share = np.zeros(len(victims))
+        if self._totals:
+            share = np.max([left[:, dim] / total for dim, total in self._totals], axis=0)
+        own: Mask = self.share(taker.allocated + request[pod_class]) <= share + _EQUAL_WITHIN
+        return own

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from scheduler.domain.nodes import Mask
 from scheduler.domain.plans import counted
 from scheduler.domain.reasons import ReasonCode
+from scheduler.domain.tables import Rows
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.state.gang import Gang, Role
@@ -11,6 +13,7 @@ from scheduler.engine.state.gang import Gang, Role
 
 class GangPlugin(Plugin):
     name = "gang"
+    only_tightens = True
 
     def job_key(self, gang: Gang) -> Key:
         """Gangs still short of their minimum go before gangs that only want to grow."""
@@ -54,6 +57,13 @@ class GangPlugin(Plugin):
     def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         """Only the surplus above minMember may go."""
         return victim.ready > victim.min_member
+
+    def may_preempt_each(
+        self, taker: Gang, pod_class: int, victims: Rows, victim_classes: Rows
+    ) -> Mask:
+        minimum = self.session.snapshot.groups.min_member[victims]
+        can_spare: Mask = self.session.ready_counts[victims] > minimum
+        return can_spare
 
     may_reclaim = may_preempt
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows
 from scheduler.engine.plugin import Key, Plugin
 from scheduler.engine.state.gang import Gang
 
 
 class Priority(Plugin):
     name = "priority"
+    only_tightens = True
 
     def job_key(self, gang: Gang) -> Key:
         return (-gang.priority,)
@@ -25,3 +30,15 @@ class Priority(Plugin):
             return victim.priority < taker.priority
         priority = self.session.snapshot.classes.priority
         return bool(priority[victim_class] < priority[pod_class])
+
+    def may_preempt_each(
+        self, taker: Gang, pod_class: int, victims: Rows, victim_classes: Rows
+    ) -> Mask:
+        snapshot = self.session.snapshot
+        priority = snapshot.classes.priority
+        may_go: Mask = np.where(
+            victims == taker.row,
+            priority[victim_classes] < priority[pod_class],
+            snapshot.groups.priority[victims] < taker.priority,
+        )
+        return may_go

@@ -17,6 +17,7 @@ from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
 
 class Proportion(SharePlugin):
     name = "proportion"
+    only_tightens = True
 
     def open(self, session: Session) -> None:
         Plugin.open(self, session)
@@ -63,13 +64,19 @@ class Proportion(SharePlugin):
         return self.allocatable(queue, pod_class, 1) > 0
 
     def may_take_from(
-        self, queue: int, pod_class: int, victim_queues: Rows, victim_classes: Rows
+        self,
+        queue: int,
+        pod_class: int,
+        victim_queues: Rows,
+        victim_classes: Rows,
+        count: int = 1,
     ) -> Mask:
         """Victims come from queues that have more than they deserve of something, and keep their
         guarantee.
         """
-        return self.has_too_much(victim_queues) & self.keeps_guarantee(
-            victim_queues, victim_classes
+        gone_before = self.session.request[victim_classes] * (count - 1)
+        return self.is_above(victim_queues, gone_before) & self.keeps_guarantee(
+            victim_queues, victim_classes, count
         )
 
     def borrowable(self, queue: int, pod_class: int, wanted: int) -> int:

@@ -130,25 +130,29 @@ class SharePlugin(Plugin):
         return np.zeros(len(self.session.snapshot.resources), dtype=np.int64)
 
     def has_too_much(self, queues: Rows) -> Mask:
-        """More than it deserves of something."""
+        return self.is_above(queues)
+
+    def is_above(self, queues: Rows, gone: Amounts | int = 0) -> Mask:
+        """More than it deserves of something, also when this is gone."""
         queue_usage = self.session.queue_usage
-        above: Mask = np.any(
-            (queue_usage.allocated[queues] > self.figures.deserved[queues]) & queue_usage.dims,
-            axis=1,
-        )
+        allocated = queue_usage.allocated[queues] - gone
+        above: Mask = np.any((allocated > self.figures.deserved[queues]) & queue_usage.dims, axis=1)
         return above
 
-    def keeps_guarantee(self, queues: Rows, pod_classes: Rows) -> Mask:
-        """Each queue still has its guarantee when a pod of the class beside it is gone."""
+    def keeps_guarantee(self, queues: Rows, pod_classes: Rows, count: int = 1) -> Mask:
+        """Each queue still has its guarantee when so many pods of the class beside it are gone."""
         guarantee = self.figures.guarantee[queues]
-        after = self.session.queue_usage.allocated[queues] - self.session.request[pod_classes]
+        freed = self.session.request[pod_classes] * count
+        after = self.session.queue_usage.allocated[queues] - freed
         keeps: Mask = (
             (guarantee <= after) | ~self.session.queue_usage.dims | (guarantee == 0)
         ).all(axis=1)
         return keeps
 
-    def keeps_deserved(self, queues: Rows, pod_classes: Rows, reclaimer_class: int) -> Mask:
-        """Taking a pod of the class leaves the queue at or above its deserved, where it is not
+    def keeps_deserved(
+        self, queues: Rows, pod_classes: Rows, reclaimer_class: int, count: int = 1
+    ) -> Mask:
+        """Taking pods of the class leaves the queue at or above its deserved, where it is not
         below it now and both pods ask for it.
         """
         request = self.session.request
@@ -156,7 +160,7 @@ class SharePlugin(Plugin):
         figures = self.figures
         allocated = queue_usage.allocated[queues]
         deserved = figures.deserved[queues]
-        freed = request[pod_classes]
+        freed = request[pod_classes] * count
         looked_at = (
             (freed > 0)
             & (request[reclaimer_class] > 0)

@@ -65,7 +65,7 @@ class Gang:
         self.tasks = int(session.task_counts[row])
         self.pending = int(session.pending_counts[row])
         self.waiting = 0
-        self.allocated: Amounts = session.snapshot.aggregates.group_allocated[row].copy()
+        self.allocated: Amounts = session.allocated_by_gang[row]  # a view: its row
         self.held: dict[int, int] = {}  # pod -> node: room that an earlier session promised
         self.roles: dict[int, Role] = {}
         self.broken = False  # reclaim took it below its minimum in this session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ TaskKey = tuple[Any, ...]
 _PENDING = int(PodStatus.PENDING)
 
 
+# The same pods are put in order session after session.
+@lru_cache(maxsize=2**17)
 def ordinal(pod_key: str) -> int:
     """The number at the end of a name of three or more parts (`job-role-7`); -1 without one."""
     head, _, tail = pod_key.rpartition("-")
@@ -119,6 +121,31 @@ class Tasks:
         ranks = {pod_class: self._session.task_key(pod_class) for pod_class in set(classes)}
         columns = zip(classes, table.created[pods].tolist(), names, strict=True)
         return [(ranks[number], ordinal(name), created, name) for number, created, name in columns]
+
+    def in_order(self, pods: Rows) -> Rows:
+        """These pods in task order."""
+        table = self._snapshot.pods
+        names = [table.key[pod] for pod in pods.tolist()]
+        ordinals = np.fromiter(map(ordinal, names), dtype=np.int64, count=len(names))
+        created = table.created[pods]
+        rank = self._rank_numbers(table.pod_class[pods])
+        order = np.lexsort((created, ordinals, rank))
+        columns = np.stack([rank, ordinals, created])[:, order]
+        is_tied = (columns[:, 1:] == columns[:, :-1]).all(axis=0)
+        if is_tied.any():
+            keys = self.pod_keys(pods)
+            order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+        ordered: Rows = pods[order]
+        return ordered
+
+    def _rank_numbers(self, pod_classes: Rows) -> Rows:
+        """For each of these classes the place of its rank among the ranks of all."""
+        classes, which = np.unique(pod_classes, return_inverse=True)
+        ranks = [self._session.task_key(pod_class) for pod_class in classes.tolist()]
+        places = {rank: place for place, rank in enumerate(sorted(set(ranks)))}
+        numbers = np.array([places[rank] for rank in ranks], dtype=np.int64)
+        found: Rows = numbers[which]
+        return found
 
     # Pods that ask for nothing
 
