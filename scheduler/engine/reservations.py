@@ -64,7 +64,7 @@ def last_session_of(session: Session, pod: int) -> int:
 
 def leaving_for(session: Session, gang: Gang) -> int:
     """How many pods are on their way out to make room for this gang."""
-    evicted = sum(operation.beneficiary is gang for operation in session.evictions)
+    evicted = session.evicted_for[gang.row]
     if evicted:
         return evicted
     nodes = {session.reserved_nodes[pod] for pod in _reserved_pods(session, gang)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_READY
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.arguments import choice, number
+from scheduler.engine.decisions import Grounds
 from scheduler.engine.dispatch import PluginDispatch
 from scheduler.engine.future_places import FuturePlaces
 from scheduler.engine.plugin import Key, Plugin
@@ -85,6 +86,10 @@ class Session(PluginDispatch):
         # 5. Decisions: nothing so far
         self.binds: list[Operation] = []
         self.evictions: list[Operation] = []
+        self.evicted_for: Counter[int] = Counter()  # podgroup -> how many made room for it
+        self.grounds: dict[
+            tuple[object, ...], Grounds
+        ] = {}  # found so far, by what they follow from
         self.status_before_eviction: dict[int, int] = {}
         self.reserved_nodes: dict[int, int] = {}  # pod -> node that is kept for it
         self.positions_in_line: dict[int, int] = {}  # podgroup -> its place in a line that stopped
@@ -347,6 +352,8 @@ class Session(PluginDispatch):
             self.binds.append(operation)
         elif operation.type is OperationType.EVICT:
             self.evictions.append(operation)
+            if operation.beneficiary is not None:
+                self.evicted_for[operation.beneficiary.row] += 1
         elif operation.type is OperationType.PIPELINE:
             self.reserved_nodes.update(zip(operation.pods, operation.nodes, strict=True))
         else:

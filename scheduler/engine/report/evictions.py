@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isnan
+from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.domain.evictions import RULE_OF_ACTION, EvictionRule
 from scheduler.domain.nodes import Mask
-from scheduler.domain.resources import COMMON
+from scheduler.domain.resources import COMMON, NOTHING, Resources
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Evict, Grounds, Holding
 from scheduler.engine.grounds import Exchange
@@ -21,11 +22,52 @@ from scheduler.engine.statement import Operation
 _RANKS = {"cpu": 1, "memory": 2}
 
 
+class Meeting(NamedTuple):
+    """What all evictions from one queue for another have in common."""
+
+    deserved: Resources
+    guarantee: Resources
+    beneficiary_queue: str = ""
+    level: str = ""
+    depth: int = 0
+
+
 def all_evictions(session: Session) -> tuple[Evict, ...]:
-    return tuple(_eviction(session, operation) for operation in session.evictions)
+    meetings: dict[tuple[int, int], Meeting] = {}
+    found = []
+    for operation in session.evictions:
+        pair = (operation.gang.queue, _taking_queue(operation))
+        if pair not in meetings:
+            meetings[pair] = _meeting(session, *pair)
+        found.append(_eviction(session, operation, meetings[pair]))
+    return tuple(found)
 
 
-def _eviction(session: Session, operation: Operation) -> Evict:
+def _taking_queue(operation: Operation) -> int:
+    """-1 where nobody takes the room."""
+    if operation.beneficiary is None:
+        return -1
+    return operation.beneficiary.queue
+
+
+def _meeting(session: Session, losing: int, taking: int) -> Meeting:
+    """Whom it makes room for, and the deepest queue above both."""
+    quotas = session.quotas
+    meeting = Meeting(NOTHING, NOTHING)
+    if quotas is not None:
+        deserved = named_amounts(session, quotas.deserved[losing])
+        meeting = Meeting(deserved, named_amounts(session, quotas.guarantee[losing]))
+    if taking < 0:
+        return meeting
+    tree = session.queue_tree
+    meeting = meeting._replace(beneficiary_queue=tree.names[taking])
+    level = tree.common(losing, taking)
+    if level < 0:
+        return meeting
+    return meeting._replace(level=tree.names[level], depth=tree.depth(level))
+
+
+def _eviction(session: Session, operation: Operation, meeting: Meeting) -> Evict:
     gang = operation.gang
     (pod,) = operation.pods
     (node,) = operation.nodes
@@ -33,7 +75,7 @@ def _eviction(session: Session, operation: Operation) -> Evict:
     if before is None:
         before = session.queue_usage.allocated[gang.queue]
     after = before - session.request[operation.pod_class]
-    found = Evict(
+    return Evict(
         pod=session.snapshot.pods.key[pod],
         node=session.node_table.names[node] if node >= 0 else "",
         podgroup=gang.key,
@@ -41,38 +83,18 @@ def _eviction(session: Session, operation: Operation) -> Evict:
         row=pod,
         action=operation.action,
         reason=eviction_reason(operation.action),
+        beneficiary=operation.beneficiary.key if operation.beneficiary else "",
+        beneficiary_queue=meeting.beneficiary_queue,
+        level=meeting.level,
+        depth=meeting.depth,
         allocated_before=named_amounts(session, before, zeros=True),
         allocated_after=named_amounts(session, after, zeros=True),
+        deserved=meeting.deserved,
+        guarantee=meeting.guarantee,
         grounds=grounds_of(session, operation),
         request=named_amounts(session, session.request[operation.pod_class]),
         ran_seconds=_seconds_run(session, pod),
     )
-    found = _with_quotas(session, found, gang.queue)
-    return _with_beneficiary(session, found, operation)
-
-
-def _with_quotas(session: Session, eviction: Evict, queue: int) -> Evict:
-    quotas = session.quotas
-    if quotas is None:
-        return eviction
-    return replace(
-        eviction,
-        deserved=named_amounts(session, quotas.deserved[queue]),
-        guarantee=named_amounts(session, quotas.guarantee[queue]),
-    )
-
-
-def _with_beneficiary(session: Session, eviction: Evict, operation: Operation) -> Evict:
-    """Whom it makes room for, and the deepest queue above both."""
-    taker = operation.beneficiary
-    if taker is None:
-        return eviction
-    tree = session.queue_tree
-    eviction = replace(eviction, beneficiary=taker.key, beneficiary_queue=tree.names[taker.queue])
-    level = tree.common(operation.gang.queue, taker.queue)
-    if level < 0:
-        return eviction
-    return replace(eviction, level=tree.names[level], depth=tree.depth(level))
 
 
 def _seconds_run(session: Session, pod: int) -> float:
@@ -94,6 +116,21 @@ def eviction_reason(action: str) -> str:
 
 
 def grounds_of(session: Session, operation: Operation) -> Grounds:
+    """Found once for all evictions that were decided together and are alike."""
+    taker = operation.beneficiary
+    key = (
+        operation.action,
+        taker.row if taker is not None else -1,
+        operation.gang.priority,
+        id(operation.choice),
+        id(operation.exchange),
+    )
+    if key not in session.grounds:
+        session.grounds[key] = _new_grounds(session, operation)
+    return session.grounds[key]
+
+
+def _new_grounds(session: Session, operation: Operation) -> Grounds:
     rule = RULE_OF_ACTION.get(operation.action, EvictionRule.OVERUSED)
     grounds = Grounds(rule)
     taker = operation.beneficiary
