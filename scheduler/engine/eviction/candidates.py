@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Mask
-from scheduler.domain.tables import STATUSES, Floats, Rows
+from scheduler.domain.tables import STATUSES, Floats, Ints, Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -227,7 +227,7 @@ class GangNumbers:
         self._numbers = np.array([places[row] for row in self._gangs], dtype=small)
 
 
-def _count_before(group: Rows) -> Rows:
+def _count_before(group: Ints) -> Rows:
     """For each entry, how many entries of the same group stand before it."""
     order = np.argsort(group, kind="stable")
     ordered = group[order]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import Ints, Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.state.gang import Gang
 
@@ -138,7 +138,7 @@ class Tasks:
         ordered: Rows = pods[order]
         return ordered
 
-    def _rank_numbers(self, pod_classes: Rows) -> Rows:
+    def _rank_numbers(self, pod_classes: Ints) -> Rows:
         """For each of these classes the place of its rank among the ranks of all."""
         classes, which = np.unique(pod_classes, return_inverse=True)
         ranks = [self._session.task_key(pod_class) for pod_class in classes.tolist()]
