@@ -30,7 +30,7 @@ from scheduler.services.queues.states import refresh_states
 from scheduler.services.queues.warnings import refresh_warnings
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import people, person, signed_in, submitted, text
-from tests.worlds import manifest, node, pass_time, queue, run_session
+from tests.worlds import let_age, manifest, node, pass_time, queue, run_session
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +66,7 @@ def cluster() -> None:
     run_session(runner)
     submitted("train-2", "vision", "sam", replicas=20, cpu="2")
     run_session(runner)
+    let_age()
     _plant()
 
 
