@@ -152,7 +152,8 @@ QUEUE_FIELDS: Final = (
         None,
         ChangedBy.PARENT_ADMIN,  # it keeps siblings from taking back what is theirs
         help="Seconds that a pod runs before reclaim and preempt may evict it. "
-        "Empty: as the queue above it. 0: none.",
+        "Empty: as the queue above it. 0: none. "
+        "Policies without wholeGangs ignore it.",
         most=_MOST_SECONDS,
         rule_id="min_run_seconds_out_of_range",
         is_scheduled=True,

@@ -99,7 +99,7 @@ def test_examples_of_the_document_are_json(document: dict[str, Any]):
 # file of a session, whose format scheduler/scenarios keeps.
 ANYTHING = {
     "Task.template", "Task.dependsOn", "PodSpec.affinity", "PodGroupSpec.networkTopology", "PodGroupStatus.conditions", "QueueStatus.conditions",
-    "PendingReason.figures", "Explanation.figures", "CommandStatus.effect", "AuditSpec.before", "AuditSpec.after",
+    "PendingReason.figures", "Explanation.figures", "ReclaimExplanation.figures", "CommandStatus.effect", "AuditSpec.before", "AuditSpec.after",
     "Scenario.conf", "Scenario.nodes", "Scenario.queues", "Scenario.podgroups", "Scenario.pods",
 }  # fmt: skip
 
