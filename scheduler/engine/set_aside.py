@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Final
 
 from scheduler.engine.eviction.claims import is_within_due, missing_amounts, missing_runs
@@ -31,14 +32,16 @@ def reserve_for_longest_waiting(session: Session, gangs: Iterable[Gang]) -> None
     """
     if not session.future_places.are_given:
         return
-    latest = session.snapshot.taken_at - LONG_WAIT
-    waited = [gang for gang in gangs if gang.created <= latest and gang.missing]
-    for gang in sorted(waited, key=lambda gang: (gang.created, gang.key))[:LOOKED_AT]:
+    incomplete = (gang for gang in gangs if gang.missing)
+    for gang in nsmallest(LOOKED_AT, incomplete, key=lambda gang: (gang.created, gang.key)):
         runs = missing_runs(session, gang)
         if not _is_within_limits(session, gang) or is_within_due(session, gang):
             continue
         if lay_out(session, session.node_table.free(), runs) is not None:
             continue
+        # Asked last: an outcome that did not need the time is reused while nothing changes.
+        if gang.created > session.snapshot.taken_at - LONG_WAIT:
+            return
         if session.future_places.add_borrowed(gang, runs) is not None:
             return
 
