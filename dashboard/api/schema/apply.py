@@ -10,6 +10,7 @@ from dashboard.api.schema.cluster import NamespaceManifest, NodeManifest, Priori
 from dashboard.api.schema.history import CommandManifest
 from dashboard.api.schema.jobs import Check, JobManifest, PodGroupManifest, PodManifest
 from dashboard.api.schema.parts import (
+    AnyJson,
     Notice,
     Problem,
     Shape,
@@ -62,8 +63,8 @@ AppliedItem = shape(
     diff=shape(
         "Difference",
         field=s.CharField(),
-        before=s.JSONField(allow_null=True),
-        after=s.JSONField(allow_null=True),
+        before=AnyJson(),
+        after=AnyJson(),
     )(many=True),
     warnings=Notice(many=True),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers as s
 
 from dashboard.api.schema.parts import (
+    AnyJson,
     Notice,
     Violation,
     amounts,
@@ -102,10 +103,8 @@ PolicyPreset = shape(
         "PolicySetting",
         owner=s.CharField(help_text="the action or the plugin"),
         name=s.CharField(),
-        value=s.JSONField(
-            allow_null=True, help_text="null where the preset leaves the action or plugin out"
-        ),
-        default=s.JSONField(allow_null=True, help_text="what holds where it is not given"),
+        value=AnyJson(help_text="null where the preset leaves the action or plugin out"),
+        default=AnyJson(help_text="what holds where it is not given"),
         meaning=s.CharField(),
     )(many=True),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
 Shape = type[s.Serializer[Any]]
@@ -40,6 +41,11 @@ def given_amounts() -> s.DictField:
 
 def choice(values: Any, **more: Any) -> s.ChoiceField:
     return s.ChoiceField(choices=[str(getattr(value, "value", value)) for value in values], **more)
+
+
+@extend_schema_field({"type": ["object", "array", "string", "number", "boolean", "null"]})
+class AnyJson(s.JSONField):
+    """Any value, null too."""
 
 
 def moment(**more: Any) -> s.DateTimeField:
