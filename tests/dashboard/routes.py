@@ -94,7 +94,9 @@ def route_names() -> set[str]:
 
 def _names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
     for pattern in patterns:
+        if str(pattern.pattern).startswith(("api/v1/", "admin/")):
+            continue
         if isinstance(pattern, URLPattern):
             yield str(pattern.name)
-        elif not str(pattern.pattern).startswith(("api/v1/", "admin/")):
+        else:
             yield from _names(pattern.url_patterns)

@@ -241,7 +241,7 @@ def test_every_action_that_is_written_down_is_in_the_list():
     for path in Path("scheduler/services").rglob("*.py"):
         written |= set(
             re.findall(
-                r'(?:audit\.(?:record|entry)|work\.record)\(\s*by,\s*"(\w+)"', path.read_text()
+                r'(?:audit\.(?:record|entry)|edit\.record)\(\s*by,\s*"(\w+)"', path.read_text()
             )
         )
 

@@ -40,7 +40,7 @@ def test_a_setting_is_changed_after_a_look(vcctl: Type):
 
 def test_mistakes_are_told_in_a_sentence(vcctl: Type):
     for line, code, words in (
-        ("vcctl api fetch users/", 2, "fetch is no method"),
+        ("vcctl api fetch users/", 2, "fetch is not a method"),
         ("vcctl api get users/ -q nonsense", 2, "write it as name=value"),
         ("vcctl api get nowhere/", 3, "There is nothing at this address"),
         ('vcctl api post users/ -d "{" ', 2, "is not YAML"),

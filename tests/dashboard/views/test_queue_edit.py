@@ -82,7 +82,8 @@ class TestTheMinimumRunningTime:
         admin.post(EDIT, {**typed(admin, min_run_seconds=""), "version": "2"})
 
         assert stored().min_run_seconds is None
-        assert "minimum running time" not in text(admin.get("/queues/vision/"))
+        page = text(admin.get("/queues/vision/"))
+        assert "minimum running time 300 s, as the policy says" in page
 
     def test_what_is_no_number_is_refused_by_its_label(self, admin: Client):
         page = text(admin.post(EDIT, typed(admin, min_run_seconds="5 min")))

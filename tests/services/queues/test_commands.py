@@ -140,7 +140,7 @@ def test_a_refusal_stays_on_record():
 def test_an_order_for_an_earlier_queue_of_the_same_name_is_refused():
     queue("a")
 
-    with pytest.raises(Rejected, match="deleted and made anew"):
+    with pytest.raises(Rejected, match="deleted and created again"):
         command_queue("a", CLOSE, target_uid="00000000-0000-0000-0000-000000000000")
 
     assert not Command.objects.exists()

@@ -99,7 +99,7 @@ def test_what_came_to_wear_the_label_meanwhile_is_not_pruned_unseen(
 
     refused = vcctl(f"vcctl apply -f {file} --prune by=git")
 
-    assert (refused.code, "has changed since it was shown" in refused.err) == (1, True)
+    assert (refused.code, "are not those that were shown" in refused.err) == (1, True)
     assert vcctl("vcctl queue get old").code == vcctl("vcctl queue get new").code == 0
 
 
