@@ -101,10 +101,26 @@ def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_ord
         assert process.wait(PATIENCE_SECONDS) in (0, -15)
 
 
+def sessions_done(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        (count,) = connection.execute(
+            "SELECT count(*) FROM scheduler_schedulingsession WHERE state = 'Done'"
+        ).fetchone()
+    return count
+
+
+def wait_for_sessions(database: str, count: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while sessions_done(database) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
 def test_a_worker_that_hangs_ends_to_be_started_again(
-    port: int, processes: list[subprocess.Popen[bytes]]
+    port: int, processes: list[subprocess.Popen[bytes]], postgres_database: str
 ):
     wait_until_ready(port)
+    wait_for_sessions(postgres_database, 4)  # a worker that has just started is waited for longer
     scheduler = processes[1]
 
     os.kill(children_of(scheduler.pid)[0], signal.SIGSTOP)
