@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import IS_ALLOCATED, Rows
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Room = list[tuple[int, int]]
 """Column and amount."""
+_PLENTY = 2**62
 
 
 class ReservedGuarantees:
@@ -102,7 +104,7 @@ class ReservedGuarantees:
 
     @cached_property
     def _to_be_had_back(self) -> Amounts:
-        """What runs beyond the due of its queue in gangs small enough to be evicted alone, when the
+        """What runs beyond the due of its queue in parts small enough to be evicted alone, when the
         session opens.
         """
         session = self._session
@@ -112,7 +114,7 @@ class ReservedGuarantees:
         for queue in np.flatnonzero(session.losing_leaves).tolist():
             rows = np.flatnonzero(groups.alive & (groups.queue == queue))
             beyond = session.queue_usage.allocated[queue] - self._quotas.deserved[queue]
-            total += _within(allocated[rows], beyond)
+            total += _within(_parts_alone(session, rows, allocated[rows]), beyond)
         return total
 
 
@@ -121,3 +123,23 @@ def _within(amounts: Amounts, limit: Amounts) -> Amounts:
     sums = np.cumsum(np.sort(amounts, axis=0), axis=0)
     within: Amounts = np.where(sums <= limit, sums, 0).max(axis=0, initial=0)
     return within
+
+
+def _parts_alone(session: Session, rows: Rows, held: Amounts) -> Amounts:
+    """What could go alone of these podgroups: each member beyond its gang's minimum, and the rest
+    of each gang. `held` is what they have.
+    """
+    member = _average_members(session, rows)
+    beyond = held - member * session.snapshot.groups.min_member[rows][:, None]
+    counts = np.where(member > 0, beyond // np.maximum(member, 1), _PLENTY).min(axis=1)
+    spare = np.where(counts < _PLENTY, np.maximum(0, counts), 0)
+    rest = held - member * spare[:, None]
+    return np.concatenate([rest, np.repeat(member, spare, axis=0)])
+
+
+def _average_members(session: Session, rows: Rows) -> Amounts:
+    """What a member of each podgroup has: in most gangs all are alike."""
+    aggregates = session.snapshot.aggregates
+    counts = aggregates.group_counts[rows][:, IS_ALLOCATED].sum(axis=1)
+    members: Amounts = aggregates.group_allocated[rows] // np.maximum(1, counts)[:, None]
+    return members

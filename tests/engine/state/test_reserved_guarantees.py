@@ -67,6 +67,18 @@ def test_borrowed_room_that_can_be_had_back_counts_as_free():
     assert sorted(binds(run(snapshot, allocating(reserve=True)))) == ["new-0"]
 
 
+@pytest.mark.parametrize(("minimum", "started"), [(1, ["new-0"]), (4, [])])
+def test_members_beyond_the_minimum_can_be_had_back_one_by_one(minimum, started):
+    """Four of the eight are free; three more can be had back if `lent` need not go whole."""
+    snapshot = scene(
+        job("lent", "q3", tasks=4, min=minimum, gpu=1, on="n1"),
+        job("new", "q1", gpu=2),
+        queues=(gpus("q1", 4), GUARANTEED, gpus("q3", 1)),
+    )
+
+    assert sorted(binds(run(snapshot, allocating(reserve=True)))) == started
+
+
 def test_a_guarantee_takes_from_a_queue_above_its_due_down_to_its_guarantee():
     """q1 has six of its five. Its gang of three goes: for a due alone it would be let be."""
     snapshot = scene(
