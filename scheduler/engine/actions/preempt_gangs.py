@@ -19,7 +19,12 @@ from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.failed_searches import FailedSearches
-from scheduler.engine.eviction.gang_victims import GangCandidates, Victim
+from scheduler.engine.eviction.gang_victims import (
+    Agreement,
+    GangCandidates,
+    Victim,
+    VictimTable,
+)
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
 from scheduler.engine.ordering import GangLines, QueueLine
@@ -42,6 +47,7 @@ class GangPreemption:
         self.gangs = GangLines(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
         self.failed = FailedSearches(session)
+        self._tables: dict[int, VictimTable] = {}
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
@@ -80,6 +86,7 @@ class GangPreemption:
             if not session.job_pipelined(gang):
                 return False
             statement.commit()
+        self._table(gang.queue).renew(victim.gang.row for victim in plan.victims)
         return True
 
     def _may_preempt(self, gang: Gang) -> bool:
@@ -91,19 +98,20 @@ class GangPreemption:
     def _victims(self, gang: Gang) -> list[Victim]:
         """Of gangs of lower priority in the same queue."""
         groups = self.session.snapshot.groups
-        rows = self.candidates.groups
-        is_lower = (groups.queue[rows] == gang.queue) & (groups.priority[rows] < gang.priority)
-        victims = self.candidates.victims_of(rows[is_lower].tolist())
-        return [victim for victim in victims if self._agreed(gang, victim)]
+        table = self._table(gang.queue)
+        rows = np.flatnonzero(groups.priority[table.group] < gang.priority)
+        vetoes = self.session.preempt_vetoes(without=_ASKED_OF_PODS)
+        agreement = Agreement(self.session, gang, vetoes)
+        victims = [table.victims[row] for row in rows.tolist()]
+        return [victim for victim in victims if agreement.allows(victim)]
 
-    def _agreed(self, gang: Gang, victim: Victim) -> bool:
-        """Other plugins, such as conformance, may keep a pod."""
-        asks = self.session.preempt_vetoes(without=_ASKED_OF_PODS)
-        own = int(self.session.pod_classes[self.session.tasks.missing_pods(gang)[0]])
-        for pod_class in np.unique(self.session.pod_classes[victim.pods]).tolist():
-            if not all(ask(gang, own, victim.gang, pod_class) for ask in asks):
-                return False
-        return True
+    def _table(self, queue: int) -> VictimTable:
+        """All that could go in this queue."""
+        if queue not in self._tables:
+            groups = self.candidates.groups
+            own = groups[self.session.snapshot.groups.queue[groups] == queue]
+            self._tables[queue] = VictimTable(self.candidates, own)
+        return self._tables[queue]
 
 
 class QueueDue:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.claims import (
@@ -19,7 +20,12 @@ from scheduler.engine.eviction.claims import (
 )
 from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_claim import Claim
-from scheduler.engine.eviction.gang_victims import GangCandidates, Victim, VictimTable
+from scheduler.engine.eviction.gang_victims import (
+    Agreement,
+    GangCandidates,
+    Victim,
+    VictimTable,
+)
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
 from scheduler.engine.ordering import GangLines, QueueLine
@@ -56,7 +62,6 @@ class GangReclamation:
         if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
         if self._make_room(gang):
-            self._tables.clear()
             return True
         self.failed.add(gang)
         return False
@@ -77,6 +82,8 @@ class GangReclamation:
             if not session.job_pipelined(gang):
                 return False
             statement.commit()
+        for table in self._tables.values():
+            table.renew(victim.gang.row for victim in plan.victims)
         return True
 
     def has_a_place_soon(self, gang: Gang) -> bool:
@@ -94,29 +101,32 @@ class GangReclamation:
         rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
         rows = rows[claim.may_lose_each(table.queue[rows], table.amounts[rows])]
         victims = [table.victims[row] for row in rows.tolist()]
-        return [victim for victim in victims if self._agreed(gang, victim)]
+        agreement = self._agreement(gang)
+        return [victim for victim in victims if agreement.allows(victim)]
 
     def offers_anything(self, gang: Gang, claim: Claim) -> bool:
         """Whether queues that may lose something have victims to offer, however large."""
         table = self._table(sparing=False)
         rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
-        return any(self._agreed(gang, table.victims[row]) for row in rows.tolist())
+        agreement = self._agreement(gang)
+        return any(agreement.allows(table.victims[row]) for row in rows.tolist())
 
     def _table(self, *, sparing: bool) -> VictimTable:
-        """All that could go, by whether minimum running times count; until somebody goes."""
+        """All that could go, by whether minimum running times count."""
         if sparing not in self._tables:
             protection = self.protection.of_nobody
             if sparing:
                 protection = self.protection.of
             candidates = GangCandidates(self.session, _STATUSES, protection)
-            self._tables[sparing] = VictimTable(candidates, self.session.losing_leaves)
+            self._tables[sparing] = VictimTable(candidates, self._losing_groups(candidates))
         return self._tables[sparing]
 
-    def _agreed(self, gang: Gang, victim: Victim) -> bool:
+    def _losing_groups(self, candidates: GangCandidates) -> Rows:
+        """Podgroups in queues that may lose something."""
+        queue = self.session.snapshot.groups.queue
+        groups = candidates.groups[queue[candidates.groups] >= 0]
+        return groups[self.session.losing_leaves[queue[groups]]].astype(np.intp)
+
+    def _agreement(self, gang: Gang) -> Agreement:
         """Other plugins, such as conformance, may keep a pod."""
-        asks = self.session.reclaim_vetoes(without="gang")
-        pod_classes = {int(self.session.pod_classes[pod]) for pod in victim.pods.tolist()}
-        own = int(self.session.pod_classes[self.session.tasks.unplaced_pods(gang)[0]])
-        return all(
-            ask(gang, own, victim.gang, pod_class) for ask in asks for pod_class in pod_classes
-        )
+        return Agreement(self.session, gang, self.session.reclaim_vetoes(without="gang"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -28,13 +29,14 @@ So a large gang that has just started is not to be had for nothing.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Victim:
-    """A gang, or one member beyond its minimum: these pods go together.
+    """A gang, or one member beyond its minimum: these pods of these classes go together.
 
     `cost` is the work that is lost.
     """
 
     gang: Gang
     pods: Rows
+    pod_classes: tuple[int, ...]
     amounts: Amounts
     cost: float
     is_spare: bool
@@ -42,6 +44,8 @@ class Victim:
 
 Allowed = Callable[[Sequence[Victim]], bool]
 """Whether these victims may go together."""
+Veto = Callable[[Gang, int, Gang, int], bool]
+"""Whether a plugin lets pods of a gang and class go for a gang and class."""
 
 
 class GangCandidates:
@@ -71,12 +75,11 @@ class GangCandidates:
         if not len(pods) or not self._may_go(pods):
             return
         gang = self.session.gang(row)
-        for pod in self._spare_pods(gang, pods[~self._protection(pods)]):
-            yield self._victim(gang, np.array([pod]), is_spare=True)
+        yield from self._spare_victims(gang, pods[~self._protection(pods)])
         holding = self.session.tasks.pods_of(row)
         whole = holding[IS_ALLOCATED[self.session.status[holding]]]
         if len(whole) == len(pods) and not self._protection(whole).any():
-            yield self._victim(gang, whole, is_spare=False)
+            yield self._whole_victim(gang, whole)
 
     def _running_pods(self, row: int) -> Rows:
         first, last = np.searchsorted(self._group, [row, row + 1])
@@ -111,13 +114,26 @@ class GangCandidates:
                 left[role] -= 1
         return spare
 
-    def _victim(self, gang: Gang, pods: Rows, *, is_spare: bool) -> Victim:
-        requests = self.session.request[self.session.pod_classes[pods]]
-        work = self._sizes(requests) * (self._seconds_run(pods) + START_COSTS)
-        cost = float(work.sum())
-        if is_spare:
-            cost *= SPARE
-        return Victim(gang, pods, requests.sum(axis=0), cost, is_spare)
+    def _spare_victims(self, gang: Gang, pods: Rows) -> Iterator[Victim]:
+        spare = np.array(self._spare_pods(gang, pods), dtype=np.intp)
+        numbers = self.session.pod_classes[spare]
+        requests = self.session.request[numbers]
+        costs = (self._work(spare, requests) * SPARE).tolist()
+        for place, (pod_class, cost) in enumerate(zip(numbers.tolist(), costs, strict=True)):
+            pod = spare[place : place + 1]
+            yield Victim(gang, pod, (pod_class,), requests[place], cost, is_spare=True)
+
+    def _whole_victim(self, gang: Gang, pods: Rows) -> Victim:
+        numbers = self.session.pod_classes[pods]
+        requests = self.session.request[numbers]
+        cost = float(self._work(pods, requests).sum())
+        classes = tuple(np.unique(numbers).tolist())
+        return Victim(gang, pods, classes, requests.sum(axis=0), cost, is_spare=False)
+
+    def _work(self, pods: Rows, requests: Amounts) -> Floats:
+        """What each pod would lose."""
+        work: Floats = self._sizes(requests) * (self._seconds_run(pods) + START_COSTS)
+        return work
 
     def _sizes(self, requests: Amounts) -> Floats:
         """The largest part of the cluster that each pod holds of what queues are about."""
@@ -133,25 +149,61 @@ class GangCandidates:
 
 
 class VictimTable:
-    """All victims that queues offer which may lose something, as columns: one question is put to
-    all of them at once.
+    """All victims that some podgroups offer, as columns: one question is put to all of them at
+    once.
     """
 
-    def __init__(self, candidates: GangCandidates, losing: Mask) -> None:
-        queue = candidates.session.snapshot.groups.queue
-        groups = candidates.groups[queue[candidates.groups] >= 0]
-        groups = groups[losing[queue[groups]]]
-        self.victims = list(candidates.victims_of(groups.tolist()))
+    def __init__(self, candidates: GangCandidates, groups: Rows) -> None:
+        self._candidates = candidates
+        self._by_group: dict[int, list[Victim]] = {}
+        self._read(groups)
+
+    def renew(self, groups: Iterable[int]) -> None:
+        """These podgroups have lost pods. What the others offer is the same."""
+        known = [group for group in groups if group in self._by_group]
+        self._read(np.unique(np.array(known, dtype=np.intp)))
+
+    def _read(self, groups: Rows) -> None:
+        for group in groups.tolist():
+            self._by_group[group] = list(self._candidates.victims_of([group]))
+        self.victims = list(chain.from_iterable(self._by_group.values()))
         self.group: Rows = np.array([victim.gang.row for victim in self.victims], dtype=np.intp)
         self.queue: Rows = np.array([victim.gang.queue for victim in self.victims], dtype=np.intp)
-        width = len(candidates.session.snapshot.resources)
+        width = len(self._candidates.session.snapshot.resources)
         amounts = [victim.amounts for victim in self.victims]
         self.amounts: Amounts = np.array(amounts, dtype=np.int64).reshape(-1, width)
 
 
-def release_room(session: Session, room: Amounts, victim: Victim) -> None:
-    for pod in victim.pods.tolist():
-        room[:, session.nodes[pod]] += session.request[session.pod_classes[pod]]
+class Agreement:
+    """Whether plugins let victims go for one gang: each is asked once for alike members."""
+
+    def __init__(self, session: Session, gang: Gang, asks: Sequence[Veto]) -> None:
+        self._gang = gang
+        self._asks = asks
+        self._own = int(session.pod_classes[session.tasks.missing_pods(gang)[0]])
+        self._answers: dict[tuple[int, tuple[int, ...]], bool] = {}
+
+    def allows(self, victim: Victim) -> bool:
+        key = (victim.gang.row, victim.pod_classes)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._ask(victim)
+        return answer
+
+    def _ask(self, victim: Victim) -> bool:
+        for pod_class in victim.pod_classes:
+            for ask in self._asks:
+                if not ask(self._gang, self._own, victim.gang, pod_class):
+                    return False
+        return True
+
+
+def release_room(session: Session, room: Amounts, victims: Sequence[Victim]) -> None:
+    """Adds what these hold to the room, by node."""
+    if not victims:
+        return
+    pods = np.concatenate([victim.pods for victim in victims])
+    np.add.at(room.T, session.nodes[pods], session.request[session.pod_classes[pods]])
 
 
 def repeats_a_gang(chosen: Sequence[Victim]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import Floats, Rows
 from scheduler.engine.eviction.gang_victims import (
     Allowed,
     Victim,
@@ -26,6 +27,37 @@ class OnNode(NamedTuple):
     frees: Amounts
 
 
+class Offers:
+    """What each victim would free on each of its nodes, as columns, in the order of the victims.
+
+    `number` is the victim's place among them.
+    """
+
+    def __init__(self, session: Session, victims: Sequence[Victim]) -> None:
+        pods = np.concatenate([victim.pods for victim in victims])
+        sizes = [len(victim.pods) for victim in victims]
+        of_pod = np.repeat(np.arange(len(victims)), sizes)
+        nodes = session.nodes[pods].astype(np.intp)
+        width = session.node_table.future().shape[1]
+        keys, place = np.unique(of_pod * width + nodes, return_inverse=True)
+        requests = session.request[session.pod_classes[pods]]
+        self.frees: Amounts = np.zeros((len(keys), requests.shape[1]), dtype=np.int64)
+        np.add.at(self.frees, place, requests)
+        self.number: Rows = keys // width
+        self.node: Rows = keys % width
+        self.cost: Floats = np.array([victim.cost for victim in victims])[self.number]
+        self._group = np.array([victim.gang.row for victim in victims])[self.number]
+        self._is_spare = np.array([victim.is_spare for victim in victims])[self.number]
+        self.is_left: Mask = np.ones(len(keys), dtype=np.bool_)
+
+    def withdraw(self, number: int, victim: Victim) -> None:
+        """It goes. A gang that goes takes its spare members along, and a member keeps its gang."""
+        same_gang = self._group == victim.gang.row
+        self.is_left &= ~(
+            (self.number == number) | (same_gang & (self._is_spare != victim.is_spare))
+        )
+
+
 class GreedyChoice:
     """Victims pod after pod of the newcomer: on the node where the least must be lost for it.
 
@@ -38,14 +70,10 @@ class GreedyChoice:
         self.session = session
         self.may_go = may_go
         self.chosen: list[Victim] = []
-        self._left = list(victims)
+        self._victims = victims
+        self._offers = Offers(session, victims)
+        self._numbers = {id(victim): number for number, victim in enumerate(victims)}
         self._room = room.copy()
-        self._freed = {id(victim): self._freed_by_node(victim) for victim in victims}
-
-    def _freed_by_node(self, victim: Victim) -> dict[int, Amounts]:
-        nodes = self.session.nodes[victim.pods]
-        requests = self.session.request[self.session.pod_classes[victim.pods]]
-        return {node: requests[nodes == node].sum(axis=0) for node in np.unique(nodes).tolist()}
 
     def find(self, runs: Runs) -> list[Victim] | None:
         for pod_class, count in runs:
@@ -72,37 +100,51 @@ class GreedyChoice:
 
     def _evict(self, victim: Victim) -> None:
         self.chosen.append(victim)
-        self._left = [
-            other
-            for other in self._left
-            if other is not victim and not repeats_a_gang((other, victim))
-        ]
-        release_room(self.session, self._room, victim)
+        self._offers.withdraw(self._numbers[id(victim)], victim)
+        release_room(self.session, self._room, [victim])
 
     def _cheapest_on_one_node(self, pod_class: int) -> list[Victim]:
         """The cheapest victims that make room on one node; none if there are no such."""
         missing = np.maximum(0, self.session.request[pod_class][:, None] - self._room)
         best: list[Victim] = []
         least = np.inf
-        for node, there in sorted(self._helpful_by_node(pod_class, missing).items()):
-            found = self._first_enough(there, missing[:, node], least)
+        for cheapest, node, rows in self._helpful_by_node(pod_class, missing):
+            if cheapest >= least:
+                break
+            found = self._first_enough(self._on_node(rows), missing[:, node], least)
             cost = sum(victim.cost for victim in found)
             if found and cost < least:
                 best = found
                 least = cost
         return best
 
-    def _helpful_by_node(self, pod_class: int, missing: Amounts) -> dict[int, list[OnNode]]:
-        """By suitable node, the victims that would free something that is missing there."""
+    def _helpful_by_node(
+        self, pod_class: int, missing: Amounts
+    ) -> Iterator[tuple[float, int, Rows]]:
+        """Nodes with victims that would free something missing there: what the cheapest of them
+        costs, the node, and their rows among the offers, cheapest first. Cheap nodes come first.
+        """
+        offers = self._offers
         suitable = self.session.node_scores(pod_class).suitable
-        by_node: dict[int, list[OnNode]] = {}
-        for victim in self._left:
-            for node, frees in self._freed[id(victim)].items():
-                if suitable[node] and (np.minimum(frees, missing[:, node]) > 0).any():
-                    by_node.setdefault(node, []).append(OnNode(victim, frees))
-        return by_node
+        rows = np.flatnonzero(offers.is_left & suitable[offers.node])
+        helps = (np.minimum(offers.frees[rows], missing.T[offers.node[rows]]) > 0).any(axis=1)
+        rows = rows[helps]
+        rows = rows[np.lexsort((offers.number[rows], offers.node[rows]))]
+        nodes, firsts = np.unique(offers.node[rows], return_index=True)
+        costs = offers.cost[rows[firsts]]  # victims come in order of cost
+        ends = np.append(firsts[1:], len(rows))
+        for place in np.argsort(costs, kind="stable").tolist():
+            on_it = rows[firsts[place] : ends[place]]
+            yield float(costs[place]), int(nodes[place]), on_it
 
-    def _first_enough(self, there: list[OnNode], missing: Amounts, least: float) -> list[Victim]:
+    def _on_node(self, rows: Rows) -> Iterator[OnNode]:
+        for row in rows.tolist():
+            victim = self._victims[self._offers.number[row]]
+            yield OnNode(victim, self._offers.frees[row])
+
+    def _first_enough(
+        self, there: Iterator[OnNode], missing: Amounts, least: float
+    ) -> list[Victim]:
         """In order of cost until it is enough; then without those that are not needed.
 
         None if they cost as much as `least`, for which others are to be had.

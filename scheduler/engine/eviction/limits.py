@@ -43,18 +43,25 @@ class QueueLimits:
         if not self._excess.any():
             return True
         left = self._excess.copy()
-        for victim in victims:
-            left[self._levels_above(victim)] -= victim.amounts
+        for queue, amounts in _freed_by_queue(victims).items():
+            left[self._levels_above(queue)] -= amounts
         return not (left > 0).any()
 
     def are_helped_by(self, victim: Victim) -> bool:
         """Whether it frees something of which a queue would have too much."""
-        freed = np.minimum(self._excess[self._levels_above(victim)], victim.amounts)
+        freed = np.minimum(self._excess[self._levels_above(victim.gang.queue)], victim.amounts)
         return bool((freed > 0).any())
 
-    def _levels_above(self, victim: Victim) -> slice:
-        """The levels that the gang and the victim are both below."""
-        common = self._session.queue_tree.common(self._path[0], victim.gang.queue)
+    def _levels_above(self, queue: int) -> slice:
+        """The levels that the gang and this queue are both below."""
+        common = self._session.queue_tree.common(self._path[0], queue)
         if common not in self._path:
             return slice(0, 0)
         return slice(self._path.index(common), None)
+
+
+def _freed_by_queue(victims: Sequence[Victim]) -> dict[int, Amounts]:
+    freed: dict[int, list[Amounts]] = {}
+    for victim in victims:
+        freed.setdefault(victim.gang.queue, []).append(victim.amounts)
+    return {queue: np.sum(amounts, axis=0) for queue, amounts in freed.items()}

@@ -137,8 +137,7 @@ class VictimSearch:
         if not self._limits.allow(chosen):
             return None
         room = self._room.copy()
-        for victim in chosen:
-            release_room(self.session, room, victim)
+        release_room(self.session, room, chosen)
         return lay_out(self.session, room, self.runs)
 
 
