@@ -4,8 +4,9 @@ had back from them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Room = list[tuple[int, int]]
 """Column and amount."""
+NOBODY: Final[Mapping[int, Amounts]] = {}
 _PLENTY = 2**62
 
 
@@ -34,6 +36,7 @@ class ReservedGuarantees:
             row for row in np.flatnonzero(guaranteed).tolist() if session.queue_tree.is_leaf(row)
         ]
         self._rooms: dict[int, tuple[int, Room]] = {}
+        self._had_back: tuple[int, Amounts] | None = None
 
     def copies_beside(self, queue: int, asked: Room, wanted: int) -> int:
         """How many pods that ask for this the queue may have without using what others are
@@ -70,25 +73,36 @@ class ReservedGuarantees:
         allocated: Amounts = self._session.queue_usage.allocated[self._session.queue_tree.root]
         return allocated
 
-    def beside(self, queue: int, wanted: Amounts) -> Amounts:
-        """What a gang of this queue leaves free for others; nothing of what it is guaranteed."""
-        reserved = self._reserved(queue)
+    def beside(self, queue: int, wanted: Amounts, gone: Mapping[int, Amounts] = NOBODY) -> Amounts:
+        """What a gang of this queue leaves free for others; nothing of what it is guaranteed.
+
+        `gone` is what podgroups have lost for it: that cannot be had back a second time.
+        """
+        reserved = self._reserved(queue, gone)
         own = self._session.queue_usage.allocated[queue] + wanted <= self._quotas.guarantee[queue]
         return np.where(own, 0, reserved)
 
-    def _reserved(self, queue: int) -> Amounts:
+    def _reserved(self, queue: int, gone: Mapping[int, Amounts] = NOBODY) -> Amounts:
         usage = self._session.queue_usage
+        allocated = usage.allocated - self._freed_by_queue(gone)
         reserved = np.zeros(len(self._quotas.total), dtype=np.int64)
         for leaf in self._leaves:
-            unused = np.maximum(0, self._quotas.guarantee[leaf] - usage.allocated[leaf])
+            unused = np.maximum(0, self._quotas.guarantee[leaf] - allocated[leaf])
             if leaf != queue and unused.any():
-                reserved += np.where(self._gives_back(queue, leaf), 0, unused)
+                reserved += np.where(self._gives_back(queue, leaf, allocated), 0, unused)
         if not reserved.any():
             return reserved
-        left: Amounts = np.maximum(0, reserved - self._to_be_had_back)
+        left: Amounts = np.maximum(0, reserved - self._to_be_had_back(gone))
         return np.where(usage.dims, left, 0)
 
-    def _gives_back(self, queue: int, leaf: int) -> Mask:
+    def _freed_by_queue(self, gone: Mapping[int, Amounts]) -> Amounts:
+        session = self._session
+        freed = np.zeros_like(session.queue_usage.allocated)
+        for group, amounts in gone.items():
+            freed[session.queue_tree.path(session.snapshot.groups.queue[group])] += amounts
+        return freed
+
+    def _gives_back(self, queue: int, leaf: int, allocated: Amounts) -> Mask:
         """The resources of which all that the queue gets from now on is borrowed, at every level
         that reclaim would cross.
         """
@@ -98,24 +112,47 @@ class ReservedGuarantees:
         path = session.queue_tree.path_list(queue)
         common = session.queue_tree.common(queue, leaf)
         crossed = path[: path.index(common)] if common in path else path
-        allocated = session.queue_usage.allocated[crossed]
-        gives: Mask = np.all(allocated >= self._quotas.deserved[crossed], axis=0)
+        gives: Mask = np.all(allocated[crossed] >= self._quotas.deserved[crossed], axis=0)
         return gives
 
-    @cached_property
-    def _to_be_had_back(self) -> Amounts:
-        """What runs beyond the due of its queue in parts small enough to be evicted alone, when the
-        session opens.
-        """
+    def _to_be_had_back(self, gone: Mapping[int, Amounts]) -> Amounts:
+        """What runs beyond the due of its queue in parts small enough to be evicted alone."""
+        state = self._session.queue_usage.state
+        if gone:
+            return self._sum_had_back(gone)
+        if self._had_back is None or self._had_back[0] != state:
+            self._had_back = (state, self._sum_had_back(gone))
+        return self._had_back[1]
+
+    def _sum_had_back(self, gone: Mapping[int, Amounts]) -> Amounts:
         session = self._session
-        groups = session.snapshot.groups
-        allocated = session.snapshot.aggregates.group_allocated
+        held = session.snapshot.aggregates.group_allocated.copy()
+        held -= self._evicted_amounts(len(held))
+        for group, amounts in gone.items():
+            held[group] -= amounts
+        beyond = session.queue_usage.allocated - self._freed_by_queue(gone) - self._quotas.deserved
         total = np.zeros_like(self._quotas.total)
-        for queue in np.flatnonzero(session.losing_leaves).tolist():
-            rows = np.flatnonzero(groups.alive & (groups.queue == queue))
-            beyond = session.queue_usage.allocated[queue] - self._quotas.deserved[queue]
-            total += _within(_parts_alone(session, rows, allocated[rows]), beyond)
+        for queue, rows in self._losing_groups.items():
+            total += _within(_parts_alone(session, rows, held[rows]), beyond[queue])
         return total
+
+    def _evicted_amounts(self, count: int) -> Amounts:
+        """What podgroups have lost in this session, by podgroup."""
+        session = self._session
+        lost = np.zeros((count, len(self._quotas.total)), dtype=np.int64)
+        for operation in session.evictions:
+            for pod in operation.pods:
+                lost[operation.gang.row] += session.request[session.pod_classes[pod]]
+        return lost
+
+    @cached_property
+    def _losing_groups(self) -> dict[int, Rows]:
+        """By queue that may lose something, its podgroups."""
+        groups = self._session.snapshot.groups
+        found: dict[int, Rows] = {}
+        for queue in np.flatnonzero(self._session.losing_leaves).tolist():
+            found[queue] = np.flatnonzero(groups.alive & (groups.queue == queue))
+        return found
 
 
 def _within(amounts: Amounts, limit: Amounts) -> Amounts:
