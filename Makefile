@@ -45,7 +45,7 @@ test-long: $(DEV_STAMP)
 check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
-	$(VENV)/bin/djlint --check --lint templates
+	$(VENV)/bin/djlint --check --lint --rules tests/tools/djlint_rules.yaml templates
 	SECRET_KEY=check $(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/bandit --quiet --configfile pyproject.toml --recursive scheduler dashboard manage.py
