@@ -111,7 +111,7 @@ class Claim:
         queue_tree = self.session.queue_tree
         common = queue_tree.common(self.gang.queue, queue)
         if common not in self._claimed:
-            levels = _below(queue_tree.path_list(self.gang.queue), common)
+            levels = queue_tree.crossed(self.gang.queue, queue)
             self._claimed[common] = claimed(self.session, self.wanted, levels)
         return self._claimed[common]
 
@@ -140,8 +140,7 @@ class Claim:
         return may_go
 
     def _crossed_above(self, queue: int) -> list[int]:
-        queue_tree = self.session.queue_tree
-        return _below(queue_tree.path_list(queue), queue_tree.common(self.gang.queue, queue))
+        return self.session.queue_tree.crossed(queue, self.gang.queue)
 
     def _to_spare(self, row: int) -> Amounts:
         """How much this queue may lose to the gang; plenty of what nobody looks at."""
@@ -170,15 +169,6 @@ class Claim:
             self.short | (ranks < ranks[self.short].min())
         ) & self.session.queue_usage.dims
         return taken
-
-
-def _below(path: Sequence[int], common: int) -> list[int]:
-    """The part of a path to root that is below this queue; all of it where there is none above
-    both.
-    """
-    if common in path:
-        return list(path[: path.index(common)])
-    return list(path)
 
 
 def _ranks(resources: Sequence[str]) -> Rows:

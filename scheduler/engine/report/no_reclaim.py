@@ -171,10 +171,7 @@ def leaves_with_too_much(session: Session, taker: int, dim: int) -> list[tuple[i
     for queue in np.flatnonzero(excess > 0).tolist():
         if queue == taker or not tree.is_leaf(queue):
             continue
-        path = tree.path_list(queue)
-        common = tree.common(taker, queue)
-        crossed = path[: path.index(common)] if common in path else path
-        least = min(int(excess[row]) for row in crossed)
+        least = min(int(excess[row]) for row in tree.crossed(queue, taker))
         if least > 0:
             found.append((queue, least))
     return sorted(found, key=lambda entry: (-entry[1], tree.names[entry[0]]))

@@ -105,6 +105,16 @@ class SessionQueueTree:
         above = set(self._paths[left])
         return next((row for row in self._paths[right] if row in above), -1)
 
+    def crossed(self, queue: int, other: int) -> list[int]:
+        """The queues from this one up to just below where it meets the other; all above it if they
+        do not meet.
+        """
+        path = self._paths[queue]
+        common = self.common(other, queue)
+        if common in path:
+            return list(path[: path.index(common)])
+        return list(path)
+
     def parting(self, left: int, right: int) -> tuple[int, int]:
         """Where the ways from root to these two queues part: what is above or at each of them just
         below the deepest common queue.

@@ -109,9 +109,7 @@ class ReservedGuarantees:
         session = self._session
         if not session.losing_leaves[queue]:
             return np.zeros(len(self._quotas.total), dtype=np.bool_)
-        path = session.queue_tree.path_list(queue)
-        common = session.queue_tree.common(queue, leaf)
-        crossed = path[: path.index(common)] if common in path else path
+        crossed = session.queue_tree.crossed(queue, leaf)
         gives: Mask = np.all(allocated[crossed] >= self._quotas.deserved[crossed], axis=0)
         return gives
 
@@ -127,7 +125,7 @@ class ReservedGuarantees:
     def _sum_had_back(self, gone: Mapping[int, Amounts]) -> Amounts:
         session = self._session
         held = session.snapshot.aggregates.group_allocated.copy()
-        held -= self._evicted_amounts(len(held))
+        self._take_evicted(held)
         for group, amounts in gone.items():
             held[group] -= amounts
         beyond = session.queue_usage.allocated - self._freed_by_queue(gone) - self._quotas.deserved
@@ -136,14 +134,12 @@ class ReservedGuarantees:
             total += _within(_parts_alone(session, rows, held[rows]), beyond[queue])
         return total
 
-    def _evicted_amounts(self, count: int) -> Amounts:
-        """What podgroups have lost in this session, by podgroup."""
+    def _take_evicted(self, held: Amounts) -> None:
+        """From what podgroups hold, all that they have lost in this session."""
         session = self._session
-        lost = np.zeros((count, len(self._quotas.total)), dtype=np.int64)
-        for operation in session.evictions:
-            for pod in operation.pods:
-                lost[operation.gang.row] += session.request[session.pod_classes[pod]]
-        return lost
+        pods = [pod for operation in session.evictions for pod in operation.pods]
+        requests = session.request[session.pod_classes[pods]]
+        np.subtract.at(held, session.snapshot.pods.group[pods], requests)
 
     @cached_property
     def _losing_groups(self) -> dict[int, Rows]:
