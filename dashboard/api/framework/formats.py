@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,8 +87,9 @@ class _TextParser(parsers.BaseParser):
         except DocumentError as error:
             raise _unreadable(f"The body cannot be read: {error}.", error) from None
 
+    @abstractmethod
     def read_text(self, text: str) -> Any:
-        raise NotImplementedError
+        """The value that is written in this text."""
 
 
 class StrictJSONParser(_TextParser):
