@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from scheduler.domain.plans import counted
 from scheduler.scenarios.files import read_scenarios
 from scheduler.selectors.sessions.quality import Quality, quality_between
 from scheduler.services.sessions.replay import kept_sessions, scenario_text
@@ -60,7 +61,7 @@ def as_text(figures: Quality, rests: list[SessionRest]) -> str:
         f"{action} {count}" for action, count in figures.evictions_by_action.items()
     )
     lines = [
-        f"The last {figures.seconds / 60:.0f} minutes:",
+        f"The last {_span_in_words(figures.seconds)}:",
         f"  placements               {figures.placements}",
         f"  evictions                {figures.evictions} ({by_action or 'none'})",
         f"  evictions per placement  {figures.evictions_per_placement:.4f}",
@@ -70,13 +71,20 @@ def as_text(figures: Quality, rests: list[SessionRest]) -> str:
         f"    lost to evictions              {figures.share(figures.lost):.1%}",
     ]
     for gang, times in figures.most_evicted:
-        lines.append(f"  evicted in {times} sessions: {gang}")
+        lines.append(f"  evicted in {counted(times, 'session')}: {gang}")
     for found in rests:
         lines.append(f"Session {found.session}: {_in_words(found.rest)}")
     return "\n".join(lines)
 
 
+def _span_in_words(seconds: float) -> str:
+    if seconds < 120:
+        return counted(round(seconds), "second")
+    return counted(round(seconds / 60), "minute")
+
+
 def _in_words(rest: Rest) -> str:
     if rest.after is None:
         return f"no rest, evictions {', '.join(map(str, rest.evictions))}"
-    return f"at rest after {rest.after} sessions, {sum(rest.evictions)} evictions"
+    sessions = counted(rest.after, "session")
+    return f"at rest after {sessions}, {counted(sum(rest.evictions), 'eviction')}"

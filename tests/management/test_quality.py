@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
+from scheduler.models import SchedulingSession
 from tests import worlds
 
 pytestmark = pytest.mark.django_db
@@ -36,11 +39,14 @@ def test_placements_and_the_rest_of_kept_sessions_are_told(busy_cluster):
 
 
 def test_people_get_the_same_in_words(busy_cluster):
+    an_hour_ago = timezone.now() - timedelta(hours=1)
+    SchedulingSession.objects.update(started_at=an_hour_ago)
+
     text = quality("--rest", "5", "--minutes", "30")
 
     assert "The last 30 minutes:" in text
     assert "evictions per placement  0.0000" in text
-    assert "at rest after 1 sessions" in text
+    assert "at rest after 1 session," in text
 
 
 def test_without_rest_the_exit_code_is_1(busy_cluster):

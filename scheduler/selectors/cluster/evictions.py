@@ -91,13 +91,21 @@ def _placements(since: datetime) -> int:
 
 def measure_of(total: Resources) -> tuple[str, float]:
     """What lost work is counted in, and how much of it the cluster has."""
-    accelerators = 0.0
-    for name, amount in total.items():
-        if is_accelerator(name):
-            accelerators += amount / units_per_one(name)
+    accelerators = amount_of(total, ACCELERATORS)
     if accelerators:
         return ACCELERATORS, accelerators
-    return CORES, total.amount("cpu") / units_per_one("cpu")
+    return CORES, amount_of(total, CORES)
+
+
+def amount_of(resources: Resources, measure: str) -> float:
+    """How many accelerators or cores these are."""
+    if measure == CORES:
+        return resources.amount("cpu") / units_per_one("cpu")
+    found = 0.0
+    for name, amount in resources.items():
+        if is_accelerator(name):
+            found += amount / units_per_one(name)
+    return found
 
 
 def _often_evicted(since: datetime, visible: Collection[str] | None) -> tuple[EvictedGang, ...]:

@@ -10,11 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import (
+    Count,
+    DurationField,
+    Expression,
+    ExpressionWrapper,
+    Min,
+    QuerySet,
+    Sum,
+    Value,
+)
+from django.db.models.functions import Greatest, Least
 
-from scheduler.domain.resources import Resources, is_accelerator, units_per_one
-from scheduler.models import ClusterState, Decision, Eviction, Pod
-from scheduler.selectors.cluster.evictions import CORES, measure_of
+from scheduler.models import (
+    ClusterState,
+    Decision,
+    Eviction,
+    Pod,
+    PodClass,
+    SchedulingSession,
+)
+from scheduler.selectors.cluster.evictions import amount_of, measure_of
 
 MOST_GANGS = 10
 
@@ -53,8 +69,11 @@ class Quality:
 
 
 def quality_between(since: datetime, until: datetime) -> Quality:
-    """What was decided in this time, and what came of it."""
-    span = _Span(since, until)
+    """What was decided in this time, and what came of it.
+
+    A cluster that is younger is looked at from its first session on.
+    """
+    span = _Span(_not_before_first_session(since), until)
     total = ClusterState.objects.values_list("total", flat=True).get(pk=1)
     measured_in, amount = measure_of(total)
     return Quality(
@@ -70,6 +89,13 @@ def quality_between(since: datetime, until: datetime) -> Quality:
     )
 
 
+def _not_before_first_session(since: datetime) -> datetime:
+    first: datetime | None = SchedulingSession.objects.aggregate(at=Min("started_at"))["at"]
+    if first is None:
+        return since
+    return max(since, first)
+
+
 @dataclass(frozen=True, slots=True)
 class _Span:
     since: datetime
@@ -78,14 +104,6 @@ class _Span:
     @property
     def seconds(self) -> float:
         return (self.until - self.since).total_seconds()
-
-    def overlap(self, began: datetime | None, ended: datetime | None) -> float:
-        """Seconds of this time between the two moments, 0 if one of them is not known."""
-        if began is None or ended is None:
-            return 0.0
-        first = max(began, self.since)
-        last = min(ended, self.until)
-        return max(0.0, (last - first).total_seconds())
 
 
 def _placements(span: _Span) -> int:
@@ -127,28 +145,23 @@ def _useful(span: _Span, measured_in: str) -> float:
     ended = Pod.objects.filter(
         phase="Succeeded", finished_at__gte=span.since, started_at__lt=span.until
     )
-    spent = 0.0
-    for pod in ended.select_related("pod_class"):
-        seconds = span.overlap(pod.started_at, pod.finished_at)
-        spent += _amount(pod.pod_class.requests, measured_in) * seconds
-    return spent
+    return _spent(span, measured_in, ended, Least("finished_at", Value(span.until)))
 
 
 def _unfinished(span: _Span, measured_in: str) -> float:
     running = Pod.objects.filter(phase="Running", started_at__lt=span.until)
+    return _spent(span, measured_in, running, Value(span.until))
+
+
+def _spent(span: _Span, measured_in: str, pods: QuerySet[Pod], end: Expression) -> float:
+    """The time of these pods from the beginning of the span, or their own, to this end.
+
+    Summed by class of pods: there are few of those, and many pods.
+    """
+    ran = ExpressionWrapper(end - Greatest("started_at", Value(span.since)), DurationField())
+    rows = pods.order_by().values("pod_class").annotate(ran=Sum(ran))
+    seconds = {row["pod_class"]: row["ran"].total_seconds() for row in rows}
     spent = 0.0
-    for pod in running.select_related("pod_class"):
-        seconds = span.overlap(pod.started_at, span.until)
-        spent += _amount(pod.pod_class.requests, measured_in) * seconds
+    for pod_class in PodClass.objects.filter(pk__in=seconds):
+        spent += amount_of(pod_class.requests, measured_in) * seconds[pod_class.pk]
     return spent
-
-
-def _amount(requests: Resources, measured_in: str) -> float:
-    """Accelerators or cores of a pod."""
-    if measured_in == CORES:
-        return requests.amount("cpu") / units_per_one("cpu")
-    found = 0.0
-    for name, amount in requests.items():
-        if is_accelerator(name):
-            found += amount / units_per_one(name)
-    return found

@@ -103,6 +103,16 @@ def test_a_gang_that_lost_two_pods_at_once_was_evicted_once(session):
     assert last_ten_minutes().most_evicted == [("default/train", 2)]
 
 
+def test_a_younger_cluster_is_looked_at_from_its_first_session_on(pods):
+    SchedulingSession.objects.create(number=1, state="Done", started_at=ago(200))
+    run(pods[0], "Succeeded", ago(100), ago(50))
+
+    found = last_ten_minutes()
+
+    assert found.seconds == 200
+    assert found.share(found.useful) == pytest.approx(50 / (4 * 200))
+
+
 def test_an_empty_cluster_has_nothing_to_show():
     found = last_ten_minutes()
 
