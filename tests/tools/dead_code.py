@@ -43,6 +43,7 @@ ALLOWED: dict[str, str] = {
     "dashboard/*urls.py:app_name": "Django's name for a namespace of routes",
     "dashboard/urls.py:handler400": "Django's name for the page of a bad request",
     "*/apps.py:*Config": "Django finds it in the module apps",
+    "scheduler/clusters/kubernetes/*:*": "what the mirror and the dispatch of a real cluster take",
     "scheduler/conf.py:demo": "a key of the setting SCHEDULER",
     "scheduler/models/*:Meta": "Django reads it",
     "scheduler/models/*:abstract": "Django reads it",

@@ -1,0 +1,1 @@
+"""A real Kubernetes cluster, over its API server. Knows no Django."""

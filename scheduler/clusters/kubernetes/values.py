@@ -1,0 +1,260 @@
+"""Kubernetes objects as the mirror writes them: frozen values, with only what scheduling looks at.
+
+Each has `meta`, which says who it is. Amounts are `Resources` in base units, moments are aware
+datetimes in UTC. A text that the object does not give is "", a number or moment None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from scheduler.admission.reading.workload import JobManifest
+from scheduler.domain.nodes import Taint
+from scheduler.domain.queues import QueueSpec
+from scheduler.domain.resources import NOTHING, Resources
+
+MADE_GROUP_PREFIX: Final = "podgroup-"
+"""Volcano's own controller names the podgroup of an owner like this, with the owner's uid."""
+
+
+class PodPhase(StrEnum):
+    """The phase of a pod as Kubernetes tells it."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+FINISHED_PHASES: Final = (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The controller that made an object."""
+
+    kind: str
+    name: str
+    uid: str
+    api_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """Who an object is. `deleted` is when its deletion was asked for, not when it was gone."""
+
+    name: str
+    uid: str
+    namespace: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    created: datetime | None = None
+    deleted: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    owner: Owner | None = None
+
+    @property
+    def key(self) -> str:
+        """namespace/name, or the name alone where there is no namespace."""
+        if not self.namespace:
+            return self.name
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of a status. `status` is True, False or Unknown, as text."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeObject:
+    """A node. `allocatable` is its capacity where the node names only that."""
+
+    meta: ObjectMeta
+    allocatable: Resources = NOTHING
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = False
+    ready_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceObject:
+    """`queue` is the queue for podgroups of the namespace that name none."""
+
+    meta: ObjectMeta
+    queue: str = ""
+    terminating: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassObject:
+    """The system's own classes have values above 1,000,000,000."""
+
+    meta: ObjectMeta
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodObject:
+    """A pod.
+
+    `requests` is what it takes on a node, without the one of `pods`.
+
+    `group` is the Volcano podgroup that it names, `native_group` the one of `scheduling.k8s.io`.
+    `queue` is what the pod itself asks for. `min_member` comes from its annotation and counts where
+    we make the group. `task`, `task_index` and `job_version` are set by Volcano's Job controller.
+
+    `affinity` and `tolerations` are as they came. `gates` are scheduling gates: a pod that has one
+    is not to be touched. `unsupported` names what it asks for and no session can honour yet.
+    `claims` are the persistent volume claims it mounts.
+    """
+
+    meta: ObjectMeta
+    scheduler_name: str = "default-scheduler"
+    node: str = ""
+    phase: PodPhase = PodPhase.PENDING
+    requests: Resources = NOTHING
+    priority: int = 0
+    priority_class: str = ""
+    preemption_policy: str = "PreemptLowerPriority"
+    group: str = ""
+    native_group: str = ""
+    queue: str = ""
+    min_member: int | None = None
+    task: str = ""
+    task_index: int | None = None
+    job_version: int | None = None
+    preemptable: bool = True
+    node_selector: Mapping[str, str] = field(default_factory=dict, hash=False)
+    affinity: Mapping[str, object] = field(default_factory=dict, hash=False)
+    tolerations: tuple[Mapping[str, str], ...] = field(default=(), hash=False)
+    gates: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    exit_code: int | None = None
+    reason: str = ""
+    message: str = ""
+    started: datetime | None = None
+    finished: datetime | None = None
+    scheduled: Condition | None = None  # its condition PodScheduled
+    mirrored: bool = False  # a static pod of a kubelet: nobody can bind or evict it
+
+    @property
+    def takes_room(self) -> bool:
+        """Whether its requests count on its node. One that is being deleted still does."""
+        return bool(self.node) and self.phase not in FINISHED_PHASES
+
+    @property
+    def group_name(self) -> str:
+        """The podgroup that it belongs to; the one that we make for its owner, if it names none."""
+        return self.group or self.native_group or self.made_group_name
+
+    @property
+    def made_group_name(self) -> str:
+        """All pods of one controller share a group; a bare pod has one for itself."""
+        owner = self.meta.owner
+        if owner is None:
+            return MADE_GROUP_PREFIX + self.meta.uid
+        return MADE_GROUP_PREFIX + owner.uid
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupObject:
+    """A Volcano podgroup. `min_resources` None means not set."""
+
+    meta: ObjectMeta
+    queue: str = ""
+    min_member: int = 1
+    min_task_member: Mapping[str, int] = field(default_factory=dict, hash=False)
+    min_resources: Resources | None = None
+    priority_class: str = ""
+    network_topology: Mapping[str, object] = field(default_factory=dict, hash=False)
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueObject:
+    """A queue as it is stored, rules or no rules.
+
+    `spec.state` is the wish: from `spec.state` of the extended CRD, else from the annotation
+    `fumarole.io/state`, else from the state in its status. `names_state` says that one of the first
+    two gave it. `state` is the state in its status. `flaws` are the fields that cannot be read as
+    they stand, each in a sentence; the value then has the default.
+    """
+
+    meta: ObjectMeta
+    spec: QueueSpec
+    names_state: bool = False
+    state: str = ""
+    status: Mapping[str, object] = field(default_factory=dict, hash=False)
+    flaws: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobObject:
+    """A Volcano Job. `job` is what admission reads of it, `flaws` what it cannot read."""
+
+    meta: ObjectMeta
+    job: JobManifest
+    phase: str = ""
+    message: str = ""
+    retry_count: int = 0
+    version: int = 0
+    flaws: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandObject:
+    """An order of the bus. It is executed once per `meta.uid`, in order of `meta.created`.
+
+    `target_uid` is what the target's must be, "" for any.
+    """
+
+    meta: ObjectMeta
+    action: str
+    target_kind: str
+    target_name: str
+    target_namespace: str = ""
+    target_uid: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudgetObject:
+    """A PodDisruptionBudget. `selector` is as it came; an empty one selects all pods."""
+
+    meta: ObjectMeta
+    selector: Mapping[str, object] = field(default_factory=dict, hash=False)
+    disruptions_allowed: int = 0
+    min_available: str = ""
+    max_unavailable: str = ""
+
+
+ClusterObject = (
+    NodeObject
+    | NamespaceObject
+    | PriorityClassObject
+    | PodObject
+    | PodGroupObject
+    | QueueObject
+    | JobObject
+    | CommandObject
+    | DisruptionBudgetObject
+)
