@@ -19,18 +19,19 @@ DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long check metrics bench screenshots requirements clean
+.PHONY: help run test test-long control-plane check metrics bench screenshots requirements clean
 
 help:
-	@echo "make run          start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
-	@echo "make test         all tests but the long ones"
-	@echo "make test-long    the long forms of the tests"
-	@echo "make check        format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
-	@echo "make metrics      how hard the code is to read, in figures (COMPARE=REV to compare)"
-	@echo "make bench        measure the engine, sessions, the API and the pages"
-	@echo "make screenshots  pictures of the pages, for the documentation"
-	@echo "make requirements pin the packages of requirements/*.in by hash"
-	@echo "make clean        remove what can be made again; var/ stays"
+	@echo "make run           start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
+	@echo "make test          all tests but the long ones"
+	@echo "make test-long     the long forms of the tests"
+	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go)"
+	@echo "make check         format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
+	@echo "make metrics       how hard the code is to read, in figures (COMPARE=REV to compare)"
+	@echo "make bench         measure the engine, sessions, the API and the pages"
+	@echo "make screenshots   pictures of the pages, for the documentation"
+	@echo "make requirements  pin the packages of requirements/*.in by hash"
+	@echo "make clean         remove what can be made again; var/ stays"
 
 # With exec, signals reach the supervisor itself and not a shell around it.
 run: $(RUN_STAMP)
@@ -41,6 +42,9 @@ test: $(DEV_STAMP)
 
 test-long: $(DEV_STAMP)
 	$(PYTEST) --long -m long
+
+control-plane:
+	@python3 -m tests.control_plane.programs
 
 check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/ruff format --check .

@@ -11,6 +11,8 @@ Markers (a test wears at most one of `postgres`, `processes`, `browser`):
 - `@pytest.mark.processes` starts the real processes; use the `postgres_database` fixture for an empty PostgreSQL database's address.
 - `@pytest.mark.browser`   drives Chromium through pytest-playwright (`page`, `context`, `browser`); runs last, because Playwright keeps an
                            event loop running that asyncio tests after it would trip over.
+- `@pytest.mark.kubernetes`  needs the programs of `make control-plane`. A test that uses the fixture `control_plane` wears it by itself,
+                           beside any other mark.
 - `@pytest.mark.long`      runs only with `--long` (`make test-long`).
 
 In parallel: `-n 2 --dist loadfile --no-loadscope-reorder`, which keeps files together and the order (`--dist loadgroup` would be the obvious
@@ -19,7 +21,7 @@ choice, but groups nothing with pytest 9.2: pytest-xdist issue 1386). `make test
 A test with real processes or a browser that fails is tried once more, because a swamped machine can starve either; the summary lists it as
 RERUN, and it fails if it fails twice.
 
-Without Chromium or PostgreSQL their tests are skipped and the summary says so; in CI (`CI=true`) they fail.
+Without Chromium, PostgreSQL or a control plane their tests are skipped and the summary says so; in CI (`CI=true`) they fail.
 """
 
 from __future__ import annotations
@@ -32,8 +34,11 @@ from pathlib import Path
 import pytest
 
 from tests import postgres
+from tests.control_plane import fixtures as control_plane
 
-_ORDER = ("processes", "", "postgres", "browser")  # by mark; processes first, as the slowest lot
+# By mark; processes first, as the slowest lot.
+_ORDER = ("processes", "kubernetes", "", "postgres", "browser")
+_KINDS_BY_WEIGHT = ("processes", "postgres", "browser", "kubernetes")  # the first that it wears
 # A swamped machine can starve these; in CI every test gets one more try. The summary names each.
 _TRIED_TWICE = ("processes", "browser")
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -82,15 +87,28 @@ def _leave_out_long_forms(config: pytest.Config, items: list[pytest.Item]) -> No
 
 
 def _kind(item: pytest.Item) -> str:
-    return next((kind for kind in _ORDER if kind and item.get_closest_marker(kind)), "")
+    for kind in _KINDS_BY_WEIGHT:
+        if item.get_closest_marker(kind):
+            return kind
+    return ""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    missing = _WHAT_IS_MISSING.get(_kind(item), lambda: "")()
+    missing = _missing_for(item)
     if missing and os.environ.get("CI"):
         pytest.fail(f"{missing}; in CI that is a failure", pytrace=False)
     if missing:
         pytest.skip(missing)
+
+
+def _missing_for(item: pytest.Item) -> str:
+    """What the test needs and this machine has not, as a sentence; empty if it has all."""
+    for mark, missing in _WHAT_IS_MISSING.items():
+        if item.get_closest_marker(mark):
+            sentence = missing()
+            if sentence:
+                return sentence
+    return ""
 
 
 def _missing_chromium() -> str:
@@ -110,6 +128,7 @@ def _missing_postgres() -> str:
 
 _WHAT_IS_MISSING: dict[str, Callable[[], str]] = {
     "browser": _missing_chromium,
+    "kubernetes": control_plane.missing,
     "postgres": _missing_postgres,
 }
 

@@ -14,6 +14,7 @@ OWN_ROOMS = {
     "bench": "measures speed, across all parts",
     "browser": "drives the pages of the whole site in Chromium",
     "conformance": "cases of Volcano's, as data, against engine and admission",
+    "control_plane": "a real Kubernetes control plane for tests, and the tests of itself",
     "oracles": "the rules written a second time, which other tests compare with",
     "processes": "starts the real processes of an installation",
     "properties": "what holds for random clusters, trees and texts, across parts",
