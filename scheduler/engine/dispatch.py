@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Any, Final
 
@@ -221,12 +221,40 @@ class PluginDispatch:
         self, taker: Gang, pod_class: int, victims: Rows, victim_classes: Rows
     ) -> Mask:
         """The same for many podgroups, and of each a pod of the class beside it."""
-        asks = self._flat["may_preempt"]
-        if not asks:
+        if not self._flat["may_preempt"]:
             return np.zeros(len(victims), dtype=np.bool_)
-        found = [
-            ask.__self__.may_preempt_each(taker, pod_class, victims, victim_classes) for ask in asks
-        ]
+        return self.agree_to_preempt(taker, pod_class, victims, victim_classes, without=())
+
+    def agree_to_preempt(
+        self,
+        taker: Gang,
+        pod_class: int,
+        victims: Rows,
+        victim_classes: Rows,
+        *,
+        without: Collection[str],
+    ) -> Mask:
+        """Where no plugin keeps the podgroup's pods of the class beside it; some are not asked."""
+        found = []
+        for ask in self.preempt_vetoes(without=without):
+            plugin = ask.__self__
+            found.append(plugin.may_preempt_each(taker, pod_class, victims, victim_classes))
+        return _all(len(victims), found)
+
+    def agree_to_reclaim(
+        self,
+        taker: Gang,
+        pod_class: int,
+        victims: Rows,
+        victim_classes: Rows,
+        *,
+        without: str = "",
+    ) -> Mask:
+        """The same for reclaim; one plugin is not asked."""
+        found = []
+        for ask in self.reclaim_vetoes(without=without):
+            plugin = ask.__self__
+            found.append(plugin.may_reclaim_each(taker, pod_class, victims, victim_classes))
         return _all(len(victims), found)
 
     @cached_property
@@ -234,13 +262,11 @@ class PluginDispatch:
         """The plugins that have a word on preemption."""
         return {ask.__self__.name for ask in self._flat["may_preempt"]}
 
-    def preempt_vetoes(
-        self, *, without: Collection[str]
-    ) -> list[Callable[[Gang, int, Gang, int], bool]]:
+    def preempt_vetoes(self, *, without: Collection[str]) -> list[Any]:
         """The vetoes on preemption, all but those of these plugins."""
         return [ask for ask in self._flat["may_preempt"] if ask.__self__.name not in without]
 
-    def reclaim_vetoes(self, *, without: str = "") -> list[Callable[[Gang, int, Gang, int], bool]]:
+    def reclaim_vetoes(self, *, without: str = "") -> list[Any]:
         """The vetoes on single gangs, all but those of one plugin."""
         return [ask for ask in self._flat["may_reclaim"] if ask.__self__.name != without]
 

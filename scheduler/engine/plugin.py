@@ -151,6 +151,17 @@ class Plugin:
     def may_reclaim(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         return True
 
+    def may_reclaim_each(
+        self, taker: Gang, pod_class: int, victims: Rows, victim_classes: Rows
+    ) -> Mask:
+        """The same for many podgroups, as `may_preempt_each` is for preemption."""
+        pairs = zip(victims.tolist(), victim_classes.tolist(), strict=True)
+        found = [
+            self.may_reclaim(taker, pod_class, self.session.gang(row), victim_class)
+            for row, victim_class in pairs
+        ]
+        return np.array(found, dtype=np.bool_)
+
     # About queues, many at once: flag reclaimable. Asked of every queue that runs something, for
     # each gang that reclaims.
 

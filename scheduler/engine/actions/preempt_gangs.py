@@ -12,20 +12,16 @@ tries again it has been evicted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from functools import partial
 
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
+from scheduler.engine.eviction.candidate_gangs import GangCandidates
 from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.failed_searches import FailedSearches
-from scheduler.engine.eviction.gang_victims import (
-    Agreement,
-    GangCandidates,
-    Victim,
-    VictimTable,
-)
+from scheduler.engine.eviction.gang_victims import Victim
 from scheduler.engine.eviction.protection import Protection
+from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
@@ -95,15 +91,14 @@ class GangPreemption:
         pod_classes = self.session.pod_classes[pods]
         return bool(pods) and bool(self.session.snapshot.classes.preempts[pod_classes].all())
 
-    def _victims(self, gang: Gang) -> list[Victim]:
+    def _victims(self, gang: Gang) -> Offered:
         """Of gangs of lower priority in the same queue."""
-        groups = self.session.snapshot.groups
+        session = self.session
         table = self._table(gang.queue)
-        rows = np.flatnonzero(groups.priority[table.group] < gang.priority)
-        vetoes = self.session.preempt_vetoes(without=_ASKED_OF_PODS)
-        agreement = Agreement(self.session, gang, vetoes)
-        victims = [table.victims[row] for row in rows.tolist()]
-        return [victim for victim in victims if agreement.allows(victim)]
+        is_lower = session.snapshot.groups.priority[table.group] < gang.priority
+        pod_class = int(session.pod_classes[session.tasks.missing_pods(gang)[0]])
+        ask = partial(session.agree_to_preempt, gang, pod_class, without=_ASKED_OF_PODS)
+        return Offered(table, table.is_left & is_lower & table.agreed(ask))
 
     def _table(self, queue: int) -> VictimTable:
         """All that could go in this queue."""

@@ -10,23 +10,20 @@ A guarantee goes before a due: for its sake a queue that is above its due may fa
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
-from scheduler.engine.eviction.claims import (
-    is_within_guarantee,
-)
+from scheduler.engine.eviction.candidate_gangs import GangCandidates
+from scheduler.engine.eviction.claims import is_within_guarantee
 from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_claim import Claim
-from scheduler.engine.eviction.gang_victims import (
-    Agreement,
-    GangCandidates,
-    Victim,
-    VictimTable,
-)
 from scheduler.engine.eviction.protection import Protection
+from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
@@ -95,21 +92,23 @@ class GangReclamation:
             return False
         return not is_within_guarantee(self.session, gang)
 
-    def victims_for(self, gang: Gang, claim: Claim, *, sparing: bool = True) -> list[Victim]:
+    def victims_for(self, gang: Gang, claim: Claim, *, sparing: bool = True) -> Offered:
         """What may be evicted for this gang; pods that have just started only if not `sparing`."""
         table = self._table(sparing=sparing and not claim.is_guaranteed)
-        rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
-        rows = rows[claim.may_lose_each(table.queue[rows], table.amounts[rows])]
-        victims = [table.victims[row] for row in rows.tolist()]
-        agreement = self._agreement(gang)
-        return [victim for victim in victims if agreement.allows(victim)]
+        may_go = table.is_left & claim.may_lose_each(table) & self._agreed(gang, table)
+        return Offered(table, may_go)
 
     def offers_anything(self, gang: Gang, claim: Claim) -> bool:
         """Whether queues that may lose something have victims to offer, however large."""
         table = self._table(sparing=False)
-        rows = np.flatnonzero(claim.losing_queues[table.queue] & (table.group != gang.row))
-        agreement = self._agreement(gang)
-        return any(agreement.allows(table.victims[row]) for row in rows.tolist())
+        is_candidate = claim.losing_queues[table.queue] & (table.group != gang.row)
+        return bool((is_candidate & table.is_left & self._agreed(gang, table)).any())
+
+    def _agreed(self, gang: Gang, table: VictimTable) -> Mask:
+        """Other plugins, such as conformance, may keep a pod."""
+        session = self.session
+        pod_class = int(session.pod_classes[session.tasks.missing_pods(gang)[0]])
+        return table.agreed(partial(session.agree_to_reclaim, gang, pod_class, without="gang"))
 
     def _table(self, *, sparing: bool) -> VictimTable:
         """All that could go, by whether minimum running times count."""
@@ -126,7 +125,3 @@ class GangReclamation:
         queue = self.session.snapshot.groups.queue
         groups = candidates.groups[queue[candidates.groups] >= 0]
         return groups[self.session.losing_leaves[queue[groups]]].astype(np.intp)
-
-    def _agreement(self, gang: Gang) -> Agreement:
-        """Other plugins, such as conformance, may keep a pod."""
-        return Agreement(self.session, gang, self.session.reclaim_vetoes(without="gang"))

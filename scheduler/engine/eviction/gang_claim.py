@@ -18,6 +18,8 @@ from scheduler.engine.eviction.claims import (
     missing_runs,
 )
 from scheduler.engine.eviction.gang_victims import Victim
+from scheduler.engine.eviction.limits import FreedByVictims
+from scheduler.engine.eviction.victim_table import VictimTable
 from scheduler.engine.eviction.whole_gangs import lay_out
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -119,25 +121,31 @@ class Claim:
         """With all of them gone each queue that loses is still at its due of what is taken, at
         every level that is crossed.
         """
+        if not all(victim.amounts[self.short].any() for victim in victims):
+            return False
         lost: dict[int, Amounts] = {}
-        for victim in victims:
-            if not victim.amounts[self.short].any():
-                return False
-            for row in self._crossed_above(victim.gang.queue):
-                lost[row] = lost.get(row, 0) + victim.amounts
-        return all(
-            bool((amounts <= self._to_spare(row))[amounts > 0].all())
-            for row, amounts in lost.items()
-        )
+        for queue, amounts in FreedByVictims(victims).by_queue().items():
+            for row in self._crossed_above(queue):
+                lost[row] = lost.get(row, 0) + amounts
+        return all(self._can_spare(row, amounts) for row, amounts in lost.items())
 
-    def may_lose_each(self, queues: Rows, amounts: Amounts) -> Mask:
-        """The same for victims one by one: the queue of each, and what it would free."""
-        may_go: Mask = np.any(amounts[:, self.short], axis=1)
-        for queue in np.unique(queues).tolist():
-            spare = np.min([self._to_spare(row) for row in self._crossed_above(queue)], axis=0)
-            own = queues == queue
-            may_go[own] &= ((amounts[own] <= spare) | (amounts[own] == 0)).all(axis=1)
-        return may_go
+    def _can_spare(self, row: int, amounts: Amounts) -> bool:
+        return bool(((amounts <= self._to_spare(row)) | (amounts == 0)).all())
+
+    def may_lose_each(self, table: VictimTable) -> Mask:
+        """The same for each victim alone, as far as this gang may take from its queue."""
+        spare = np.full((len(table.amounts), len(self.losing_queues)), -1, dtype=np.int64)
+        for queue in table.queues:
+            if self.losing_queues[queue]:
+                levels = [self._to_spare(row) for row in self._crossed_above(queue)]
+                spare[:, queue] = np.min(levels, axis=0)
+        may_go: Mask = self.losing_queues[table.queue] & (table.group != self.gang.row)
+        frees_any = np.zeros(len(table), dtype=np.bool_)
+        for dim, amounts in enumerate(table.amounts):
+            may_go &= (amounts <= spare[dim][table.queue]) | (amounts == 0)
+            if self.short[dim]:
+                frees_any |= amounts != 0
+        return may_go & frees_any
 
     def _crossed_above(self, queue: int) -> list[int]:
         return self.session.queue_tree.crossed(queue, self.gang.queue)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,47 +14,19 @@ from scheduler.engine.eviction.gang_victims import (
     release_room,
     repeats_a_gang,
 )
+from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.future_places import Runs
 from scheduler.engine.session import Session
-from scheduler.engine.state.nodes import copies, fits
+from scheduler.engine.state.nodes import copies
+
+_NO_NODE = -1
 
 
 class OnNode(NamedTuple):
-    """What a victim would free on one node."""
+    """What a victim would free on one node, by column."""
 
     victim: Victim
-    frees: Amounts
-
-
-class Offers:
-    """What each victim would free on each of its nodes, as columns, in the order of the victims.
-
-    `number` is the victim's place among them.
-    """
-
-    def __init__(self, session: Session, victims: Sequence[Victim]) -> None:
-        pods = np.concatenate([victim.pods for victim in victims])
-        sizes = [len(victim.pods) for victim in victims]
-        of_pod = np.repeat(np.arange(len(victims)), sizes)
-        nodes = session.nodes[pods].astype(np.intp)
-        width = session.node_table.future().shape[1]
-        keys, place = np.unique(of_pod * width + nodes, return_inverse=True)
-        requests = session.request[session.pod_classes[pods]]
-        self.frees: Amounts = np.zeros((len(keys), requests.shape[1]), dtype=np.int64)
-        np.add.at(self.frees, place, requests)
-        self.number: Rows = keys // width
-        self.node: Rows = keys % width
-        self.cost: Floats = np.array([victim.cost for victim in victims])[self.number]
-        self._group = np.array([victim.gang.row for victim in victims])[self.number]
-        self._is_spare = np.array([victim.is_spare for victim in victims])[self.number]
-        self.is_left: Mask = np.ones(len(keys), dtype=np.bool_)
-
-    def withdraw(self, number: int, victim: Victim) -> None:
-        """It goes. A gang that goes takes its spare members along, and a member keeps its gang."""
-        same_gang = self._group == victim.gang.row
-        self.is_left &= ~(
-            (self.number == number) | (same_gang & (self._is_spare != victim.is_spare))
-        )
+    frees: list[int]
 
 
 class GreedyChoice:
@@ -64,114 +35,212 @@ class GreedyChoice:
     What has gone already counts.
     """
 
-    def __init__(
-        self, session: Session, victims: Sequence[Victim], may_go: Allowed, room: Amounts
-    ) -> None:
+    def __init__(self, session: Session, offered: Offered, may_go: Allowed, room: Amounts) -> None:
         self.session = session
         self.may_go = may_go
         self.chosen: list[Victim] = []
-        self._victims = victims
-        self._offers = Offers(session, victims)
-        self._numbers = {id(victim): number for number, victim in enumerate(victims)}
+        self._table = offered.table
+        self._is_left = offered.is_offered.copy()
         self._room = room.copy()
 
     def find(self, runs: Runs) -> list[Victim] | None:
         for pod_class, count in runs:
+            prices = NodePrices(self.session, pod_class, self._room, self._table, self._is_left)
             for _ in range(count):
-                if not self._place_one(pod_class):
+                if not self._place_one(prices):
                     return None
         return self.chosen
 
-    def _place_one(self, pod_class: int) -> bool:
+    def _place_one(self, prices: NodePrices) -> bool:
         """Takes room for one pod; makes some first, as often as that is needed."""
-        request = self.session.request[pod_class]
-        suitable = self.session.node_scores(pod_class).suitable
         while True:
-            nodes = np.flatnonzero(suitable & fits(self._room, request))
-            if len(nodes):
-                tightest = nodes[copies(self._room[:, nodes], request).argmin()]
-                self._room[:, tightest] -= request
+            node = prices.tightest_node()
+            if node != _NO_NODE:
+                self._room[:, node] -= prices.request
+                prices.follow_placement(node)
                 return True
-            found = self._cheapest_on_one_node(pod_class)
+            found = self._cheapest_on_one_node(prices)
             if not found:
                 return False
             for victim in found:
                 self._evict(victim)
+                prices.follow_eviction(victim)
 
     def _evict(self, victim: Victim) -> None:
         self.chosen.append(victim)
-        self._offers.withdraw(self._numbers[id(victim)], victim)
+        self._is_left[victim.row] = False
+        self._is_left[self._table.rows_beside(victim)] = False
         release_room(self.session, self._room, [victim])
 
-    def _cheapest_on_one_node(self, pod_class: int) -> list[Victim]:
+    def _cheapest_on_one_node(self, prices: NodePrices) -> list[Victim]:
         """The cheapest victims that make room on one node; none if there are no such."""
-        missing = np.maximum(0, self.session.request[pod_class][:, None] - self._room)
         best: list[Victim] = []
         least = np.inf
-        for cheapest, node, rows in self._helpful_by_node(pod_class, missing):
-            if cheapest >= least:
-                break
-            found = self._first_enough(self._on_node(rows), missing[:, node], least)
+        while (node := prices.cheapest_node(least)) != _NO_NODE:
+            found = self._first_enough(prices.on_node(node), prices.missing_on(node), least)
             cost = sum(victim.cost for victim in found)
             if found and cost < least:
                 best = found
                 least = cost
+            prices.set_aside(node)
+        prices.take_all_back()
         return best
 
-    def _helpful_by_node(
-        self, pod_class: int, missing: Amounts
-    ) -> Iterator[tuple[float, int, Rows]]:
-        """Nodes with victims that would free something missing there: what the cheapest of them
-        costs, the node, and their rows among the offers, cheapest first. Cheap nodes come first.
-        """
-        offers = self._offers
-        suitable = self.session.node_scores(pod_class).suitable
-        rows = np.flatnonzero(offers.is_left & suitable[offers.node])
-        helps = (np.minimum(offers.frees[rows], missing.T[offers.node[rows]]) > 0).any(axis=1)
-        rows = rows[helps]
-        rows = rows[np.lexsort((offers.number[rows], offers.node[rows]))]
-        nodes, firsts = np.unique(offers.node[rows], return_index=True)
-        costs = offers.cost[rows[firsts]]  # victims come in order of cost
-        ends = np.append(firsts[1:], len(rows))
-        for place in np.argsort(costs, kind="stable").tolist():
-            on_it = rows[firsts[place] : ends[place]]
-            yield float(costs[place]), int(nodes[place]), on_it
-
-    def _on_node(self, rows: Rows) -> Iterator[OnNode]:
-        for row in rows.tolist():
-            victim = self._victims[self._offers.number[row]]
-            yield OnNode(victim, self._offers.frees[row])
-
-    def _first_enough(
-        self, there: Iterator[OnNode], missing: Amounts, least: float
-    ) -> list[Victim]:
+    def _first_enough(self, there: list[OnNode], missing: list[int], least: float) -> list[Victim]:
         """In order of cost until it is enough; then without those that are not needed.
 
         None if they cost as much as `least`, for which others are to be had.
         """
         found: list[OnNode] = []
-        freed = np.zeros_like(missing)
+        lacking = missing
         for entry in there:
             if sum(other.victim.cost for other in found) >= least:
                 return []
-            if not (np.minimum(entry.frees, missing - freed) > 0).any():
+            if not _frees_any(entry, lacking):
                 continue
             # A gang goes with its spare members.
             others = [other for other in found if not repeats_a_gang((other.victim, entry.victim))]
             if not self.may_go([*self.chosen, *(item.victim for item in others), entry.victim]):
                 continue
             found = [*others, entry]
-            freed = np.sum([item.frees for item in found], axis=0)
-            if (freed >= missing).all():
+            lacking = _lacking_after(found, missing)
+            if max(lacking) <= 0:
                 return _needed(found, missing)
         return []
 
 
-def _needed(found: list[OnNode], missing: Amounts) -> list[Victim]:
+def _frees_any(entry: OnNode, lacking: list[int]) -> bool:
+    pairs = zip(entry.frees, lacking, strict=True)
+    return any(amount > 0 and still > 0 for amount, still in pairs)
+
+
+def _lacking_after(found: list[OnNode], missing: list[int]) -> list[int]:
+    """What is still missing when these have gone; negative where there is more than enough."""
+    lacking = list(missing)
+    for entry in found:
+        for dim, amount in enumerate(entry.frees):
+            lacking[dim] -= amount
+    return lacking
+
+
+def _needed(found: list[OnNode], missing: list[int]) -> list[Victim]:
     """Without those that the others make superfluous on their node, dearest first."""
     for entry in sorted(found, key=lambda entry: -entry.victim.cost):
         others = [other for other in found if other is not entry]
-        freed = sum((other.frees for other in others), start=np.zeros_like(missing))
-        if (freed >= missing).all():
+        if max(_lacking_after(others, missing)) <= 0:
             found = others
     return [entry.victim for entry in found]
+
+
+class NodePrices:
+    """Room for pods of one class: which nodes have it, and what it takes to make it on others.
+
+    `room` and `is_left` change while victims are chosen. Then the price of a node can only rise,
+    but for the node on which a pod is placed. So prices are found once, and a node's price is found
+    anew when it looks like the cheapest.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        pod_class: int,
+        room: Amounts,
+        table: VictimTable,
+        is_left: Mask,
+    ) -> None:
+        self.session = session
+        self.request: Amounts = session.request[pod_class]
+        self._dims: list[int] = np.flatnonzero(self.request > 0).tolist()
+        self._room = room
+        self._table = table
+        self._offers = table.on_nodes
+        self._is_left = is_left
+        self._suitable = session.node_scores(pod_class).suitable
+        self._fitting: Amounts = np.where(self._suitable, copies(room, self.request), 0)
+        self._prices = self._all_prices()
+        self._aside: dict[int, float] = {}  # nodes that are set aside, and their prices
+
+    def _all_prices(self) -> Floats:
+        """What the cheapest victim costs that would free something missing, by node."""
+        offers = self._offers
+        helps = np.zeros(len(offers.victim), dtype=np.bool_)
+        for dim in self._dims:
+            is_missing = self._suitable & (self._room[dim] < self.request[dim])
+            helps |= is_missing[offers.node] & (offers.frees[dim] > 0)
+        helps &= self._is_left[offers.victim]
+        prices = np.full(self._room.shape[1], np.inf)
+        if len(offers.nodes):
+            costs = np.where(helps, self._table.cost[offers.victim], np.inf)
+            prices[offers.nodes] = offers.least_by_node(costs)
+        return prices
+
+    def tightest_node(self) -> int:
+        """Of the nodes with room, the one for the fewest pods; -1 if there is none."""
+        nodes = np.flatnonzero(self._fitting)
+        if not len(nodes):
+            return _NO_NODE
+        return int(nodes[self._fitting[nodes].argmin()])
+
+    def cheapest_node(self, least: float) -> int:
+        """The node with the cheapest victim that costs less than this; -1 if there is none."""
+        while True:
+            node = int(self._prices.argmin())
+            price = self._prices[node]
+            if price >= least:
+                return _NO_NODE
+            self._renew_price(node)
+            if self._prices[node] == price:
+                return node
+
+    def set_aside(self, node: int) -> None:
+        """The node is not looked at again until it is taken back."""
+        self._aside[node] = float(self._prices[node])
+        self._prices[node] = np.inf
+
+    def take_all_back(self) -> None:
+        for node, price in self._aside.items():
+            self._prices[node] = price
+        self._aside.clear()
+
+    def _renew_price(self, node: int) -> None:
+        rows = self._helpful_rows(node)
+        price = np.inf
+        if len(rows):
+            price = self._table.cost[self._offers.victim[rows[0]]]
+        self._prices[node] = price
+
+    def missing_on(self, node: int) -> list[int]:
+        """What a pod of the class lacks on the node."""
+        missing: list[int] = np.maximum(0, self.request - self._room[:, node]).tolist()
+        return missing
+
+    def on_node(self, node: int) -> list[OnNode]:
+        """Victims that would free something missing there, cheapest first."""
+        rows = self._helpful_rows(node)
+        victims = self._offers.victim[rows].tolist()
+        frees = self._offers.frees[:, rows].T.tolist()
+        found = []
+        for victim, freed in zip(victims, frees, strict=True):
+            found.append(OnNode(self._table.victim(victim), freed))
+        return found
+
+    def _helpful_rows(self, node: int) -> Rows:
+        """Their rows among the offers, cheapest first."""
+        there = self._offers.on(node)
+        victims = self._offers.victim[there]
+        is_missing = self.request > self._room[:, node]
+        helps = (self._offers.frees[:, there][is_missing] > 0).any(axis=0)
+        rows = np.flatnonzero(helps & self._is_left[victims])
+        victims = victims[rows]
+        rows = rows[np.lexsort((self._table.turn[victims], self._table.cost[victims]))]
+        return rows + there.start  # type: ignore[no-any-return]
+
+    def follow_placement(self, node: int) -> None:
+        """A pod of the class has its place on this node."""
+        self._fitting[node] -= 1
+        self._renew_price(node)
+
+    def follow_eviction(self, victim: Victim) -> None:
+        nodes = self.session.nodes[victim.pods]
+        fitting = copies(self._room[:, nodes], self.request)
+        self._fitting[nodes] = np.where(self._suitable[nodes], fitting, 0)

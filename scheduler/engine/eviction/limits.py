@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +14,14 @@ from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 
+class Freed(Protocol):
+    """What victims free together, by queue and by podgroup."""
+
+    def by_queue(self) -> Mapping[int, Amounts]: ...
+
+    def by_group(self) -> Mapping[int, Amounts]: ...
+
+
 class QueueLimits:
     """The limits of a gang's queue and of all queues above it, with the whole gang in them."""
 
@@ -20,7 +29,9 @@ class QueueLimits:
         self._session = session
         self._path = session.queue_tree.path_list(gang.queue)
         self._wanted = missing_amounts(session, gang)
+        self._nothing: Mask = np.zeros(len(self._wanted), dtype=np.bool_)
         self._excess = self._amounts_in_excess()
+        self._has_excess = bool(self._excess.any())
 
     def _amounts_in_excess(self) -> Amounts:
         """By level, from the gang's queue up, what it would have beyond its limit."""
@@ -38,21 +49,27 @@ class QueueLimits:
 
     def allow(self, victims: Sequence[Victim]) -> bool:
         """Whether no queue has too much once these are gone."""
-        if self._excess.any():
+        return self.allow_after(FreedByVictims(victims))
+
+    def allow_after(self, freed: Freed) -> bool:
+        """Whether no queue has too much once this is free."""
+        if self._has_excess:
             left = self._excess.copy()
-            for queue, amounts in _freed_by_queue(victims).items():
+            for queue, amounts in freed.by_queue().items():
                 left[self._levels_above(queue)] -= amounts
             if (left > 0).any():
                 return False
-        return not self._lacking_for_guarantees(victims).any()
+        return not self._lacking_for_guarantees(freed).any()
 
-    def _lacking_for_guarantees(self, victims: Sequence[Victim]) -> Mask:
+    def _lacking_for_guarantees(self, freed: Freed) -> Mask:
         """The resources of which too little would be left for what others are guaranteed."""
         session = self._session
         quotas = session.quotas
         if quotas is None or quotas.reserved is None or self._path[-1] != session.queue_tree.root:
-            return np.zeros(len(self._wanted), dtype=np.bool_)
-        gone = _freed_by_group(victims)
+            return self._nothing
+        if not quotas.reserved.guarantees_anything:
+            return self._nothing
+        gone = freed.by_group()
         reserved = quotas.reserved.beside(self._path[0], self._wanted, gone)
         if not reserved.any():
             return reserved > 0
@@ -67,7 +84,7 @@ class QueueLimits:
         freed = np.minimum(self._excess[self._levels_above(victim.gang.queue)], victim.amounts)
         if (freed > 0).any():
             return True
-        return bool(victim.amounts[self._lacking_for_guarantees(())].any())
+        return bool(victim.amounts[self._lacking_for_guarantees(FreedByVictims(()))].any())
 
     def _levels_above(self, queue: int) -> slice:
         """The levels that the gang and this queue are both below."""
@@ -77,15 +94,20 @@ class QueueLimits:
         return slice(self._path.index(common), None)
 
 
-def _freed_by_group(victims: Sequence[Victim]) -> dict[int, Amounts]:
-    freed: dict[int, Amounts] = {}
-    for victim in victims:
-        freed[victim.gang.row] = freed.get(victim.gang.row, 0) + victim.amounts
-    return freed
+class FreedByVictims:
+    """What these victims free together."""
 
+    def __init__(self, victims: Sequence[Victim]) -> None:
+        self._victims = victims
 
-def _freed_by_queue(victims: Sequence[Victim]) -> dict[int, Amounts]:
-    freed: dict[int, list[Amounts]] = {}
-    for victim in victims:
-        freed.setdefault(victim.gang.queue, []).append(victim.amounts)
-    return {queue: np.sum(amounts, axis=0) for queue, amounts in freed.items()}
+    def by_group(self) -> dict[int, Amounts]:
+        freed: dict[int, Amounts] = {}
+        for victim in self._victims:
+            freed[victim.gang.row] = freed.get(victim.gang.row, 0) + victim.amounts
+        return freed
+
+    def by_queue(self) -> dict[int, Amounts]:
+        freed: dict[int, Amounts] = {}
+        for victim in self._victims:
+            freed[victim.gang.queue] = freed.get(victim.gang.queue, 0) + victim.amounts
+        return freed

@@ -26,6 +26,7 @@ from scheduler.engine.eviction.gang_victims import (
 )
 from scheduler.engine.eviction.greedy_choice import GreedyChoice
 from scheduler.engine.eviction.limits import QueueLimits
+from scheduler.engine.eviction.victim_table import Offered
 from scheduler.engine.future_places import Runs
 from scheduler.engine.grounds import Choice
 from scheduler.engine.session import Session
@@ -57,12 +58,10 @@ class VictimSearch:
     allows.
     """
 
-    def __init__(
-        self, session: Session, gang: Gang, victims: Sequence[Victim], may_go: Allowed
-    ) -> None:
+    def __init__(self, session: Session, gang: Gang, victims: Offered, may_go: Allowed) -> None:
         self.session = session
         self.gang = gang
-        self.victims = sorted(victims, key=_cheapest_first)
+        self.victims = victims
         self.may_go = may_go
         self.runs: Runs = missing_runs(session, gang)
         self._limits = QueueLimits(session, gang)
@@ -70,10 +69,10 @@ class VictimSearch:
 
     def find(self) -> Plan | None:
         """The victims and the places; None if no allowed set makes room for the whole gang."""
-        if not self.victims or self._layout(()) is not None:
+        if not self.victims or self.has_room_now():
             return None  # there is room, so that is not why the gang waits
-        if self._layout(self.victims) is None:
-            return None  # not even all of them together would do
+        if not self.has_room_without_all():
+            return None
         chosen = self._choose()
         if chosen is None:
             return None
@@ -83,9 +82,16 @@ class VictimSearch:
             return None
         return Plan(tuple(chosen), tuple(nodes), len(self.victims), len(self.victims) <= FEW)
 
-    def has_room_with(self, chosen: Sequence[Victim]) -> bool:
-        """Whether the whole gang fits once these are gone."""
-        return self._layout(chosen) is not None
+    def has_room_now(self) -> bool:
+        """Whether the whole gang fits with nobody gone."""
+        return self._layout(()) is not None
+
+    def has_room_without_all(self) -> bool:
+        """Whether the whole gang fits once all possible victims are gone."""
+        if not self._limits.allow_after(self.victims):
+            return False
+        room = self._room + self.victims.freed_by_node()
+        return lay_out(self.session, room, self.runs) is not None
 
     def _choose(self) -> list[Victim] | None:
         if len(self.victims) <= FEW:
@@ -111,9 +117,10 @@ class VictimSearch:
 
     def _cheapest_set(self) -> list[Victim] | None:
         """Every set is tried, the cheapest first."""
+        victims = list(self.victims)
         sets: list[tuple[Victim, ...]] = []
-        for size in range(1, len(self.victims) + 1):
-            sets.extend(combinations(self.victims, size))
+        for size in range(1, len(victims) + 1):
+            sets.extend(combinations(victims, size))
         sets = [chosen for chosen in sets if not repeats_a_gang(chosen)]
         sets.sort(key=lambda chosen: (sum(victim.cost for victim in chosen), len(chosen)))
         for chosen in sets:
@@ -139,11 +146,6 @@ class VictimSearch:
         room = self._room.copy()
         release_room(self.session, room, chosen)
         return lay_out(self.session, room, self.runs)
-
-
-def _cheapest_first(victim: Victim) -> tuple[float, str]:
-    """Spare members of one gang stay in the order in which they are offered."""
-    return (victim.cost, victim.gang.key)
 
 
 def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:

@@ -22,3 +22,4 @@ class Conformance(Plugin):
         return may_go
 
     may_reclaim = may_preempt
+    may_reclaim_each = may_preempt_each

@@ -66,6 +66,7 @@ class GangPlugin(Plugin):
         return can_spare
 
     may_reclaim = may_preempt
+    may_reclaim_each = may_preempt_each
 
 
 def roles_count(gang: Gang) -> bool:

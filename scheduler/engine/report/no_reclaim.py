@@ -17,7 +17,7 @@ from scheduler.engine.actions.reclaim_gangs import GangReclamation
 from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.gang_claim import Claim
-from scheduler.engine.eviction.gang_victims import Victim
+from scheduler.engine.eviction.victim_table import Offered
 from scheduler.engine.eviction.whole_gangs import VictimSearch
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -135,14 +135,14 @@ class _WholeGangs:
         seconds = float(max(until)) - self.session.snapshot.taken_at
         return ReclaimAnswer(ReclaimCode.PROTECTED, {"seconds": seconds})
 
-    def _look_for(self, victims: list[Victim]) -> ReclaimAnswer:
+    def _look_for(self, victims: Offered) -> ReclaimAnswer:
         figures: dict[str, Any] = {"resource": self._resource(), "possible": len(victims)}
         if not victims:
             return self._no_victims(figures)
         search = VictimSearch(self.session, self.gang, victims, self.claim.may_lose)
-        if search.has_room_with(()):
+        if search.has_room_now():
             return ReclaimAnswer(ReclaimCode.HAS_ROOM)
-        if not search.has_room_with(search.victims):
+        if not search.has_room_without_all():
             return ReclaimAnswer(ReclaimCode.NOT_ENOUGH, figures)
         plan = search.find()
         if plan is None:

@@ -38,6 +38,11 @@ class ReservedGuarantees:
         self._rooms: dict[int, tuple[int, Room]] = {}
         self._had_back: tuple[int, Amounts] | None = None
 
+    @property
+    def guarantees_anything(self) -> bool:
+        """Whether any queue has a guarantee."""
+        return bool(self._leaves)
+
     def copies_beside(self, queue: int, asked: Room, wanted: int) -> int:
         """How many pods that ask for this the queue may have without using what others are
         guaranteed.

@@ -1,0 +1,297 @@
+"""All that podgroups offer when room is made, as columns: one question is put to all at once.
+
+The table stays between the gangs that ask. Whoever went is taken out, and what their gangs still
+offer is looked at anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import IS_ALLOCATED, Floats, Ints, Rows
+from scheduler.engine.eviction.candidate_gangs import SPARE, GangCandidates
+from scheduler.engine.eviction.gang_victims import Victim
+
+
+class VictimTable:
+    """One row for each victim, those of a podgroup side by side: its members beyond the minimum in
+    the order in which they go, then the gang as a whole.
+
+    Rows stay where they are. `is_left` marks those that are offered at present. `amounts` are
+    resources by victims. Of victims that cost the same, those with a lower `turn` go first.
+    """
+
+    def __init__(self, candidates: GangCandidates, groups: Rows) -> None:
+        self.session = candidates.session
+        self._members = candidates.of_groups(groups)
+        self._victims: dict[int, Victim] = {}  # those that somebody has looked at
+        self._fill(list(self._members.spare_places()))
+
+    def _fill(self, spare_places: list[Rows]) -> None:
+        members = self._members
+        nobody = np.zeros(0, dtype=np.intp)
+        spare = np.concatenate([nobody, *spare_places])
+        count = len(members.groups)
+        # Stable: the spare members of a gang stay in their order, and the gang comes after them.
+        number = np.concatenate([members.numbers[spare], np.arange(count)])
+        order = np.argsort(number, kind="stable")
+        self._number: Rows = number[order]
+        self._place: Rows = np.concatenate([spare, np.full(count, -1)])[order]
+        self.is_spare: Mask = self._place >= 0
+        self._ends: Rows = np.flatnonzero(~self.is_spare)  # by podgroup, the row of the gang
+        self.group: Rows = members.groups[self._number]
+        self.queue: Ints = self.session.snapshot.groups.queue[self.group]
+        whole_amounts = members.amounts_by_group()
+        amounts = np.concatenate([members.requests[spare], whole_amounts])[order]
+        self.amounts: Amounts = np.ascontiguousarray(amounts.T)
+        work = np.concatenate([members.work[spare] * SPARE, members.work_by_group()])
+        self.cost: Floats = work[order]
+        self.is_left: Mask = np.concatenate(
+            [np.ones(len(spare), dtype=np.bool_), members.may_go_whole()]
+        )[order]
+        self.turn: Rows = self._turns()
+
+    def _turns(self) -> Rows:
+        """By the name of the gang, then in the order in which it offers them."""
+        keys = self.session.snapshot.groups.key
+        names = [keys[group] for group in self._members.groups.tolist()]
+        by_name = sorted(range(len(names)), key=names.__getitem__)
+        place = np.empty(len(names), dtype=np.intp)
+        place[by_name] = np.arange(len(names))
+        turns = np.empty(len(self._number), dtype=np.intp)
+        turns[np.argsort(place[self._number], kind="stable")] = np.arange(len(turns))
+        return turns
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @cached_property
+    def queues(self) -> list[int]:
+        """The queues of all victims."""
+        queues: list[int] = np.unique(self.queue).tolist()
+        return queues
+
+    @cached_property
+    def on_nodes(self) -> NodeOffers:
+        """What each victim would free on each of its nodes."""
+        members = self._members
+        spare = np.flatnonzero(self.is_spare)
+        places = np.concatenate([self._place[spare], np.arange(len(members.pods))])
+        rows = np.concatenate([spare, self._ends[members.numbers]])
+        nodes = self.session.nodes[members.pods[places]].astype(np.intp)
+        width = len(self.session.node_table.names)
+        return NodeOffers(rows, nodes, members.requests[places], len(self), width)
+
+    def victim(self, row: int) -> Victim:
+        found = self._victims.get(row)
+        if found is None:
+            found = self._victims[row] = self._new_victim(row)
+        return found
+
+    def _new_victim(self, row: int) -> Victim:
+        return Victim(
+            row=row,
+            gang=self.session.gang(int(self.group[row])),
+            pods=self._pods_of(row),
+            amounts=self.amounts[:, row].copy(),
+            cost=float(self.cost[row]),
+            is_spare=bool(self.is_spare[row]),
+        )
+
+    def _pods_of(self, row: int) -> Rows:
+        members = self._members
+        place = self._place[row]
+        if place >= 0:
+            return members.pods[place : place + 1]
+        pods = members.pods[members.places_of(int(self._number[row]))]
+        return pods[IS_ALLOCATED[self.session.status[pods]]]
+
+    def rows_beside(self, victim: Victim) -> slice:
+        """The rows that are no longer offered when this victim goes, besides its own: a gang takes
+        its spare members along, and a member keeps its gang.
+        """
+        end = int(self._ends[self._number[victim.row]])
+        if victim.is_spare:
+            return slice(end, end + 1)
+        return self._rows_of(int(self._number[victim.row]))
+
+    def _rows_of(self, number: int) -> slice:
+        """The rows of the spare members of the podgroup with this number."""
+        first = 0
+        if number:
+            first = int(self._ends[number - 1]) + 1
+        return slice(first, int(self._ends[number]))
+
+    def sums_by_group(self, counts: Mask) -> tuple[list[int], Amounts]:
+        """What the victims that count would free, by podgroup: those with any, and their sums."""
+        firsts = np.append(0, self._ends[:-1] + 1)
+        numbers = np.flatnonzero(np.logical_or.reduceat(counts, firsts))
+        sums = np.add.reduceat(self.amounts * counts, firsts, axis=1)
+        return self._members.groups[numbers].tolist(), sums.T[numbers]
+
+    # What plugins say
+
+    def agreed(self, ask: Callable[[Rows, Rows], Mask]) -> Mask:
+        """Which victims may go, by an answer for podgroups and, beside each, a class of its pods.
+
+        A gang goes as a whole only if pods of all its classes may go.
+        """
+        members = self._members
+        groups, pod_classes, pair = self._pairs
+        verdicts = ask(groups, pod_classes)
+        if verdicts.all():
+            return np.ones(len(self), dtype=np.bool_)
+        may_go = verdicts[pair]
+        stays = ~may_go & IS_ALLOCATED[self.session.status[members.pods]]
+        staying = np.bincount(members.numbers[stays], minlength=len(members.groups))
+        may_all_go = staying == 0
+        agreed: Mask = np.where(self.is_spare, may_go[self._place], may_all_go[self._number])
+        return agreed
+
+    @cached_property
+    def _pairs(self) -> tuple[Rows, Rows, Rows]:
+        """Every podgroup with every class of its pods, each pair once; and the pair of each pod."""
+        members = self._members
+        classes = len(self.session.request)
+        codes = members.group * classes + self.session.pod_classes[members.pods]
+        codes, pair = np.unique(codes, return_inverse=True)
+        return codes // classes, codes % classes, pair
+
+    # Renewing
+
+    def renew(self, groups: Iterable[int]) -> None:
+        """These podgroups have lost pods. What the others offer is the same."""
+        for group in sorted(set(groups)):
+            number = int(np.searchsorted(self._members.groups, group))
+            if number < len(self._members.groups) and self._members.groups[number] == group:
+                self._renew_spare(number)
+                self._renew_whole(number)
+
+    def _renew_spare(self, number: int) -> None:
+        """Members that went are not offered any more, nor more members than the gang can spare now.
+
+        Nobody is offered who was not offered before.
+        """
+        members = self._members
+        own = self._rows_of(number)
+        is_there = IS_ALLOCATED[self.session.status[members.pods[self._place[own]]]]
+        rows = np.flatnonzero(self.is_left[own] & is_there) + own.start
+        gang = self.session.gang(int(members.groups[number]))
+        kept = rows[members.beyond_minimum(gang, self._place[rows])]
+        self.is_left[own] = False
+        self.is_left[kept] = True
+
+    def _renew_whole(self, number: int) -> None:
+        members = self._members
+        row = int(self._ends[number])
+        own = members.places_of(number)
+        is_there = IS_ALLOCATED[self.session.status[members.pods[own]]]
+        places = np.flatnonzero(is_there) + own.start
+        self._victims.pop(row, None)
+        self.amounts[:, row] = members.requests[places].sum(axis=0)
+        self.cost[row] = members.work[places].sum()
+        self.is_left[row] = self._is_offered_whole(number, places)
+        nodes = self.session.nodes[members.pods[places]].astype(np.intp)
+        self.on_nodes.replace(row, nodes, members.requests[places])
+
+    def _is_offered_whole(self, number: int, places: Rows) -> bool:
+        if not len(places) or self._members.is_protected[places].any():
+            return False
+        held = self.session.tasks.pods_of(int(self._members.groups[number]))
+        return bool(IS_ALLOCATED[self.session.status[held]].sum() == len(places))
+
+
+class NodeOffers:
+    """What each victim would free on each of its nodes, as columns, those of a node side by side.
+
+    `frees` are resources by offers. `victim` is the victim's row in its table.
+    """
+
+    def __init__(
+        self, victims: Rows, nodes: Rows, requests: Amounts, victim_count: int, width: int
+    ) -> None:
+        keys, place = np.unique(nodes * victim_count + victims, return_inverse=True)
+        frees = np.zeros((len(keys), requests.shape[1]), dtype=np.int64)
+        np.add.at(frees, place, requests)
+        self.frees: Amounts = np.ascontiguousarray(frees.T)
+        self.victim: Rows = keys % max(1, victim_count)
+        self.node: Rows = keys // max(1, victim_count)
+        self._starts: Rows = np.searchsorted(self.node, np.arange(width + 1))
+        self.nodes: Rows = np.flatnonzero(np.diff(self._starts))
+        """Those with any offers."""
+
+    def on(self, node: int) -> slice:
+        """The offers on this node."""
+        return slice(self._starts[node], self._starts[node + 1])
+
+    def sums_by_node(self, dim: int, counts: Mask) -> Amounts:
+        """What the offers that count would free of a resource, on each of `nodes`."""
+        sums: Amounts = np.add.reduceat(self.frees[dim] * counts, self._starts[self.nodes])
+        return sums
+
+    def least_by_node(self, numbers: Floats) -> Floats:
+        """The least number of the offers on each of `nodes`."""
+        least: Floats = np.minimum.reduceat(numbers, self._starts[self.nodes])
+        return least
+
+    def replace(self, victim: int, nodes: Rows, requests: Amounts) -> None:
+        """This victim has only these pods left, all of them on nodes where it had some before."""
+        own = np.flatnonzero(self.victim == victim)
+        self.frees[:, own] = 0
+        places = own[np.searchsorted(self.node[own], nodes)]
+        np.add.at(self.frees.T, places, requests)
+
+
+class Offered:
+    """The victims that one gang may choose from.
+
+    `is_offered` marks them in their table.
+    """
+
+    def __init__(self, table: VictimTable, is_offered: Mask) -> None:
+        self.table = table
+        self.is_offered = is_offered
+        self._count = int(np.count_nonzero(is_offered))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Victim]:
+        """Cheapest first."""
+        rows = np.flatnonzero(self.is_offered)
+        order = np.lexsort((self.table.turn[rows], self.table.cost[rows]))
+        return map(self.table.victim, rows[order].tolist())
+
+    def freed_by_node(self) -> Amounts:
+        """What all of them would free together, resources by nodes.
+
+        A member beyond its gang's minimum counts twice if its gang is offered as well.
+        """
+        offers = self.table.on_nodes
+        counts = self.is_offered[offers.victim]
+        freed = np.zeros_like(self.table.session.node_table.used)
+        for dim in range(len(freed)):
+            freed[dim, offers.nodes] = offers.sums_by_node(dim, counts)
+        return freed
+
+    def by_group(self) -> dict[int, Amounts]:
+        """What each podgroup would lose."""
+        return dict(zip(*self._sums_by_group, strict=True))
+
+    def by_queue(self) -> dict[int, Amounts]:
+        """What each queue would lose."""
+        sums: dict[int, Amounts] = {}
+        queues = self.table.session.snapshot.groups.queue
+        for group, amounts in zip(*self._sums_by_group, strict=True):
+            queue = int(queues[group])
+            sums[queue] = sums.get(queue, 0) + amounts
+        return sums
+
+    @cached_property
+    def _sums_by_group(self) -> tuple[list[int], Amounts]:
+        """The podgroups that would lose something, and what."""
+        return self.table.sums_by_group(self.is_offered)
