@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import ssl
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import urllib3
-import yaml
 
 _PATCH_TYPES = {
     "merge": "application/merge-patch+json",
@@ -31,11 +31,15 @@ class ApiError(Exception):
 class Api:
     """Speaks JSON with one API server. Paths are as in `kubectl get --raw`."""
 
-    def __init__(self, server: str, authority: Path, certificate: Path, key: Path) -> None:
-        context = ssl.create_default_context(cafile=str(authority))
-        context.load_cert_chain(certificate, key)
+    def __init__(self, server: str, context: ssl.SSLContext | None = None) -> None:
         self._server = server
         self._pool = urllib3.PoolManager(ssl_context=context, maxsize=8, retries=False)
+
+    @classmethod
+    def with_certificate(cls, server: str, authority: Path, certificate: Path, key: Path) -> Api:
+        context = ssl.create_default_context(cafile=str(authority))
+        context.load_cert_chain(certificate, key)
+        return cls(server, context)
 
     def get(self, path: str) -> Any:
         return self.request("GET", path)
@@ -56,11 +60,16 @@ class Api:
         """Server-side apply: creates or changes, however large the object is."""
         return self.patch(f"{path}?fieldManager=tests&force=true", manifest, "apply")
 
-    def apply_file(self, path: str, file: Path) -> Any:
-        """The same for each document of a file; `path` is that of the list."""
-        for manifest in yaml.safe_load_all(file.read_text()):
-            if manifest:
-                self.apply(f"{path}/{manifest['metadata']['name']}", manifest)
+    def watch(self, path: str) -> Iterator[dict[str, Any]]:
+        """The events of a watch, until the server ends it; give it `timeoutSeconds`."""
+        answer = self._pool.request(
+            "GET", self._server + path, preload_content=False, timeout=_TIMEOUT_SECONDS
+        )
+        try:
+            for line in _lines(answer.stream()):
+                yield json.loads(line)
+        finally:
+            answer.close()
 
     def answers(self, path: str) -> bool:
         """Whether there is a server, and it says OK."""
@@ -86,3 +95,10 @@ class Api:
         if answer.status >= 400:
             raise ApiError(answer.status, content if is_json else {"message": content})
         return content
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
