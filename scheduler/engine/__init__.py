@@ -13,7 +13,7 @@ from scheduler.engine.policy import Policy
 from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.engine.report.figures import Figures
 from scheduler.engine.report.no_reclaim import why_no_reclaim
-from scheduler.engine.report.outcome import outcome_of
+from scheduler.engine.report.outcome import decisions_of, outcome_of
 from scheduler.engine.session import Session
 
 
@@ -29,11 +29,14 @@ def run_session(
 
     The snapshot is not changed. `actions` runs only these of the policy's actions. `ended` is
     called after each action: the engine has no clock, but its caller may want to know how long
-    actions take. Without `reporting` no reasons are found: a simulation needs decisions alone.
+    actions take. Without `reporting` there are no reasons and no figures of queues: a simulation
+    needs decisions alone.
     """
     # 1. Open: plugins compute what queues deserve, and promised places are held.
     session = open_session(snapshot, policy)
-    figures_at_open = Figures(session)
+    figures_at_open = None
+    if reporting:
+        figures_at_open = Figures(session)
 
     # 2. Act: each action places, promises or evicts pods in statements, kept whole or undone.
     for action in _actions_to_run(snapshot, policy, actions):
@@ -45,7 +48,9 @@ def run_session(
     session.close()
 
     # 4. Report: decisions, phases, reasons and figures become one value.
-    return outcome_of(session, figures_at_open, reporting=reporting)
+    if figures_at_open is None:
+        return decisions_of(session)
+    return outcome_of(session, figures_at_open)
 
 
 def ask_about_reclaim(snapshot: Snapshot, policy: Policy, podgroup: str) -> ReclaimAnswer | None:

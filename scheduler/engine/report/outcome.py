@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from scheduler.engine.decisions import Bind, Outcome, PhaseChange, Reservation
 from scheduler.engine.plugins.gang import roles_count
 from scheduler.engine.report.evictions import all_evictions
 from scheduler.engine.report.figures import Figures, named_amounts
-from scheduler.engine.report.messages import Report, write_report
+from scheduler.engine.report.messages import write_report
 from scheduler.engine.reservations import last_session_of
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
@@ -150,21 +151,14 @@ def all_reservations(session: Session) -> tuple[Reservation, ...]:
     return tuple(kept)
 
 
-def outcome_of(session: Session, at_open: Figures, *, reporting: bool = True) -> Outcome:
-    """Everything decided and found, with the phases that follow from it."""
+def outcome_of(session: Session, at_open: Figures) -> Outcome:
+    """Everything decided and found, with the reasons and figures that follow from it."""
     counts = final_counts(session)
-    short = short_of_gang(session, counts) & ~only_leaving(session, counts)
-    unschedulable = short & (session.task_counts > 0) & (session.plugin("gang") is not None)
-    phases = final_phases(session, counts, unschedulable)
-    report = Report()
-    if reporting:
-        report = write_report(session, short & (phases != Phase.COMPLETED))
-    return Outcome(
-        binds=all_binds(session),
-        evictions=all_evictions(session),
-        reservations=all_reservations(session),
-        phases=Phases(session, phases),
-        phase_changes=phase_changes(session, phases),
+    short = _short_and_not_leaving(session, counts)
+    phases = final_phases(session, counts, _unschedulable(session, short))
+    report = write_report(session, short & (phases != Phase.COMPLETED))
+    return replace(
+        _decisions(session, phases),
         reasons=report.reasons,
         said=tuple(report.said),
         conditions=tuple(report.conditions),
@@ -172,6 +166,34 @@ def outcome_of(session: Session, at_open: Figures, *, reporting: bool = True) ->
         events=tuple(report.events),
         queues=Figures(session, report.waiting),
         queues_at_open=at_open,
+    )
+
+
+def decisions_of(session: Session) -> Outcome:
+    """What was decided alone, without reasons and figures."""
+    counts = final_counts(session)
+    short = _short_and_not_leaving(session, counts)
+    return _decisions(session, final_phases(session, counts, _unschedulable(session, short)))
+
+
+def _short_and_not_leaving(session: Session, counts: Amounts) -> Mask:
+    return short_of_gang(session, counts) & ~only_leaving(session, counts)
+
+
+def _unschedulable(session: Session, short: Mask) -> Mask:
+    """Podgroups of which Volcano says that their gang cannot run."""
+    if session.plugin("gang") is None:
+        return np.zeros_like(short)
+    return short & (session.task_counts > 0)
+
+
+def _decisions(session: Session, phases: Codes) -> Outcome:
+    return Outcome(
+        binds=all_binds(session),
+        evictions=all_evictions(session),
+        reservations=all_reservations(session),
+        phases=Phases(session, phases),
+        phase_changes=phase_changes(session, phases),
         starving=dict(session.starving),
         warnings=tuple(session.warnings),
         total=named_amounts(session, session.total),
