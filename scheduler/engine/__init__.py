@@ -33,7 +33,7 @@ def run_session(
     needs decisions alone.
     """
     # 1. Open: plugins compute what queues deserve, and promised places are held.
-    session = open_session(snapshot, policy)
+    session = open_session(snapshot, policy, reporting=reporting)
     figures_at_open = None
     if reporting:
         figures_at_open = Figures(session)
@@ -69,14 +69,16 @@ def ask_about_reclaim(snapshot: Snapshot, policy: Policy, podgroup: str) -> Recl
     return why_no_reclaim(session, session.gang(row))
 
 
-def open_session(snapshot: Snapshot, policy: Policy = DEFAULT_POLICY) -> Session:
+def open_session(
+    snapshot: Snapshot, policy: Policy = DEFAULT_POLICY, *, reporting: bool = True
+) -> Session:
     """A session before its first action: for probes and tests."""
     plugins = []
     for number, tier in enumerate(policy.tiers):
         for config in tier:
             plugin = find_plugin(config.name)(config.arguments)
             plugins.append((number, config, plugin))
-    return Session(snapshot, policy, plugins)
+    return Session(snapshot, policy, plugins, reporting=reporting)
 
 
 def _actions_to_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Rows, Scores
-from scheduler.engine.plugin import Key, Plugin, Vote
+from scheduler.engine.plugin import Column, Key, Plugin, Vote
 from scheduler.engine.policy import Flag, PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.state.gang import Gang
@@ -73,21 +73,17 @@ class PluginDispatch:
         self.policy = policy
         self._plugins = list(plugins)
         self._task_keys: dict[int, Key] = {}
-        self._tiers: dict[str, Tiers] = {}
-        self._flat: dict[str, list[Any]] = {}
-        for name, flag in POINTS.items():
-            tiers = self._tiers_with(name, flag)
-            self._tiers[name] = tiers
-            self._flat[name] = [ask for tier in tiers for ask in tier]
-
-    def _tiers_with(self, method: str, flag: Flag | None) -> Tiers:
-        """Tier by tier, the methods of plugins that override this point and whose flag is on."""
-        tiers: Tiers = [[] for _ in self.policy.tiers]
+        # By extension point the methods of plugins that override it and whose flag is on.
+        self._tiers: dict[str, Tiers] = {name: [[] for _ in policy.tiers] for name in POINTS}
+        self._flat: dict[str, list[Any]] = {name: [] for name in POINTS}
         for tier, config, plugin in self._plugins:
-            overrides = getattr(type(plugin), method) is not getattr(Plugin, method)
-            if overrides and (flag is None or self.policy.enables(config, flag)):
-                tiers[tier].append(getattr(plugin, method))
-        return tiers
+            for name in _overridden_points(type(plugin)):
+                flag = POINTS[name]
+                if flag is None or policy.enables(config, flag):
+                    self._tiers[name][tier].append(getattr(plugin, name))
+        for name, tiers in self._tiers.items():
+            for asks in tiers:
+                self._flat[name].extend(asks)
 
     def _first_tier(self, point: str) -> list[Any]:
         """The first tier that has any plugin for this point."""
@@ -128,6 +124,13 @@ class PluginDispatch:
         if gang.rank is None:
             gang.rank = self._joined_key("job_key", gang)
         return gang.rank
+
+    def gang_ranks(self, rows: Rows) -> list[Column]:
+        """`gang_rank` of many podgroups, as columns that are compared one after the other."""
+        columns: list[Column] = []
+        for ask in self._flat["job_key"]:
+            columns.extend(ask.__self__.job_keys(rows))
+        return columns
 
     def task_key(self, pod_class: int) -> Key:
         found = self._task_keys.get(pod_class)
@@ -369,6 +372,15 @@ class PluginDispatch:
             return found
 
         return score
+
+
+@lru_cache(maxsize=256)
+def _overridden_points(plugin: type[Plugin]) -> tuple[str, ...]:
+    found = []
+    for name in POINTS:
+        if getattr(plugin, name) is not getattr(Plugin, name):
+            found.append(name)
+    return tuple(found)
 
 
 def _many(count: int) -> tuple[int, ...]:

@@ -8,15 +8,24 @@ and `priority.py`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from scheduler.domain.tables import Rows
+from scheduler.engine.plugin import Column
 from scheduler.engine.state.gang import Gang
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
 _TOP = -1
+
+
+def _never(_: int) -> bool:
+    return False
 
 
 class QueueLine:
@@ -167,33 +176,89 @@ class VictimOrder:
 
 
 class GangLines:
-    """A line of gangs for each queue."""
+    """A line of gangs for each queue, by their keys.
 
-    def __init__(self, session: Session, gangs: Iterable[Gang]) -> None:
+    It is made of rows of podgroups. A gang is made of a row when its turn comes: where many wait,
+    most are not even tried. `may_be_tried` leaves gangs out. It is asked when they are next.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        rows: Rows,
+        may_be_tried: Callable[[Gang], bool] | None = None,
+    ) -> None:
         self._session = session
-        self._lines: dict[int, list[tuple[Any, Gang]]] = {}
-        for gang in gangs:
-            self._lines.setdefault(gang.queue, []).append((session.job_key(gang), gang))
-        for line in self._lines.values():
-            heapq.heapify(line)
+        self._may_be_tried = may_be_tried
+        self._lines = _lines_by_queue(session, rows)
+        self._again: dict[int, list[tuple[Any, Gang]]] = {}
+
+    @classmethod
+    def of(cls, session: Session, gangs: Iterable[Gang]) -> GangLines:
+        return cls(session, np.array([gang.row for gang in gangs], dtype=np.intp))
 
     def queues(self) -> list[int]:
         return sorted(self._lines)
 
-    def pop(self, queue: int) -> Gang | None:
-        """The next gang of the queue; None when there is none left."""
-        line = self._lines.get(queue)
-        if not line:
-            return None
-        return heapq.heappop(line)[1]
+    def pop(self, queue: int, is_settled: Callable[[int], bool] = _never) -> Gang | None:
+        """The next gang of the queue; None when there is none left.
+
+        `is_settled` tells rows whose turn came and that need not be tried.
+        """
+        line = self._lines.get(queue, [])
+        while line or self._again.get(queue):
+            if self._is_next_again(queue, line):
+                return heapq.heappop(self._again[queue])[1]
+            row = line.pop()
+            if is_settled(row):
+                continue
+            gang = self._session.gang(row)
+            if self._may_be_tried is None or self._may_be_tried(gang):
+                return gang
+        return None
+
+    def _is_next_again(self, queue: int, line: list[int]) -> bool:
+        """Whether a gang that had its turn before comes before the first of the line."""
+        again = self._again.get(queue)
+        if not again or not line:
+            return bool(again)
+        return bool(again[0][0] < self._session.job_key(self._session.gang(line[-1])))
 
     def rest(self, queue: int) -> list[Gang]:
         """Those still in the line, in order."""
-        return [gang for _, gang in sorted(self._lines.get(queue, ()), key=lambda entry: entry[0])]
+        gangs = [self._session.gang(row) for row in self._lines.get(queue, ())]
+        if self._may_be_tried is not None:
+            gangs = [gang for gang in gangs if self._may_be_tried(gang)]
+        gangs.extend(gang for _, gang in self._again.get(queue, ()))
+        return sorted(gangs, key=self._session.job_key)
 
     def push(self, gang: Gang) -> None:
         """The gang wants another turn, at the place it has now."""
-        heapq.heappush(self._lines.setdefault(gang.queue, []), (self._session.job_key(gang), gang))
+        again = self._again.setdefault(gang.queue, [])
+        heapq.heappush(again, (self._session.job_key(gang), gang))
 
-    def __len__(self) -> int:
-        return sum(map(len, self._lines.values()))
+
+def _lines_by_queue(session: Session, rows: Rows) -> dict[int, list[int]]:
+    """The rows of each queue, the last one first."""
+    if not len(rows):
+        return {}
+    groups = session.snapshot.groups
+    queues = groups.queue[rows]
+    columns = [queues, *session.gang_ranks(rows), groups.created[rows]]
+    order = np.lexsort(columns[::-1])
+    ordered = rows[order].tolist()
+    for first, last in _ties([column[order] for column in columns]):
+        ordered[first:last] = sorted(ordered[first:last], key=groups.key.__getitem__)
+    queues = queues[order]
+    bounds = [0, *(np.flatnonzero(queues[1:] != queues[:-1]) + 1).tolist(), len(ordered)]
+    return {int(queues[first]): ordered[first:last][::-1] for first, last in pairwise(bounds)}
+
+
+def _ties(columns: list[Column]) -> list[tuple[int, int]]:
+    """From where to where the same numbers stand side by side in all columns."""
+    same = np.zeros(len(columns[0]) + 1, dtype=np.bool_)
+    same[1:-1] = True
+    for column in columns:
+        same[1:-1] &= column[1:] == column[:-1]
+    edges = np.flatnonzero(same[1:] != same[:-1])
+    return list(zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True))

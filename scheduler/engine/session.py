@@ -12,7 +12,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.queues import DequeueStrategy
 from scheduler.domain.snapshot import Snapshot
-from scheduler.domain.tables import IS_READY
+from scheduler.domain.tables import IS_READY, Codes, Rows
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.arguments import choice, number
 from scheduler.engine.decisions import Grounds
@@ -44,9 +44,12 @@ class Session(PluginDispatch):
         snapshot: Snapshot,
         policy: Policy,
         plugins: Iterable[tuple[int, PluginConfig, Plugin]],
+        *,
+        reporting: bool = True,
     ) -> None:
         super().__init__(policy, plugins)
         self.snapshot = snapshot
+        self.reporting = reporting  # whether it must be told of each gang why it waits
 
         # 1. Queues: their tree, what their specs say, what they use
         self.queue_tree = SessionQueueTree.of(snapshot, hierarchical=self._is_hierarchical())
@@ -79,6 +82,7 @@ class Session(PluginDispatch):
         self.placed_counts = self.ready_counts.copy()
         self.task_counts = counts.sum(axis=1) - counts[:, PodStatus.GONE]
         self.allocated_by_gang: Amounts = snapshot.aggregates.group_allocated.copy()
+        self.phases: Codes = snapshot.groups.phase.copy()
         self.tasks = Tasks(self)
         self._gangs: dict[int, Gang] = {}
         self.touched_gangs: list[int] = []  # every podgroup that changed, in order
@@ -138,28 +142,35 @@ class Session(PluginDispatch):
                 counts.ready += bool(IS_READY[status])
                 counts.pending += status == PodStatus.PENDING
 
-    def active_gangs(self, among: Mask | None = None) -> list[Gang]:
-        """Admitted gangs with pods that want a place and may find one, in queues that schedule.
+    def active_rows(self, among: Mask | None = None) -> Rows:
+        """Admitted podgroups with pods that want a place and may find one, in queues that schedule.
 
-        Only podgroups that `among` marks, if it is given.
+        Only those that `among` marks, if it is given.
         """
-        served = self.may_be_served & (self.pending_counts > 0) & ~self.beyond_all_nodes
+        active = self.may_be_served & (self.pending_counts > 0) & ~self.beyond_all_nodes
+        active &= self.phases != Phase.PENDING
         if among is not None:
-            served = served & among
-        gangs = [self.gang(row) for row in np.flatnonzero(served).tolist()]
-        return [gang for gang in gangs if gang.phase is not Phase.PENDING]
+            active &= among
+        return np.flatnonzero(active)
 
-    def starving_gangs(self) -> list[Gang]:
-        """Active gangs that may be tried and are short of what they need.
+    def active_gangs(self, among: Mask | None = None) -> list[Gang]:
+        """The same as gangs."""
+        return [self.gang(row) for row in self.active_rows(among).tolist()]
 
-        Gangs in a line that stands still are left out.
-        """
+    def starving_rows(self) -> Rows:
+        """Active podgroups that may be short of what they need: `may_take_room` decides."""
         short = None
         if self.only_gangs_starve:
             short = self.placed_counts < self.snapshot.groups.min_member
-        return [gang for gang in self.active_gangs(short) if self._may_take_room(gang)]
+        return self.active_rows(short)
 
-    def _may_take_room(self, gang: Gang) -> bool:
+    def starving_gangs(self) -> list[Gang]:
+        """Active gangs that may be tried and are short of what they need."""
+        gangs = [self.gang(row) for row in self.starving_rows().tolist()]
+        return [gang for gang in gangs if self.may_take_room(gang)]
+
+    def may_take_room(self, gang: Gang) -> bool:
+        """Not if it is in a line that stands still, has what it needs, or cannot be tried."""
         if gang.row in self.positions_in_line:
             return False
         return self.job_starving(gang) and self.refuse_job(gang) is None
@@ -172,13 +183,17 @@ class Session(PluginDispatch):
     def admit_all(self) -> None:
         """Without the action enqueue every gang is admitted."""
         for gang in self.gangs_to_admit():
-            gang.phase = Phase.INQUEUE
+            self.set_phase(gang, Phase.INQUEUE)
+
+    def set_phase(self, gang: Gang, phase: Phase) -> None:
+        gang.phase = phase
+        self.phases[gang.row] = phase
 
     def admit(self, gang: Gang) -> None:
         """Every plugin agreed that the gang may be enqueued."""
         for tell in self._flat["job_enqueued"]:
             tell(gang)
-        gang.phase = Phase.INQUEUE
+        self.set_phase(gang, Phase.INQUEUE)
 
     def stop_line(self, gangs: Iterable[Gang]) -> None:
         """A queue that is strictly first in, first out stands still: these gangs wait behind the

@@ -77,7 +77,7 @@ def test_no_victim_is_superfluous(snapshot):
 def test_no_cheaper_set_of_victims_would_do(snapshot):
     """Every set of possible victims is tried by brute force, for each gang that waits."""
     session = open_session(snapshot, RECLAIM)
-    reclamation = reclaim_gangs.GangReclamation(session, session.starving_gangs())
+    reclamation = reclaim_gangs.GangReclamation(session, session.starving_rows())
     for gang in session.starving_gangs():
         claim = Claim(session, gang)
         if not claim.may_take_anything:

@@ -4,10 +4,17 @@ gang or none of it. `ordering.py` says which queue and which gang is next.
 
 from __future__ import annotations
 
+import numpy as np
+
+from scheduler.engine.alike_gangs import SettledGangs
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.placement import Placement, TaskLine
 from scheduler.engine.session import Session
-from scheduler.engine.set_aside import reserve_for_longest_waiting, reserve_future_place
+from scheduler.engine.set_aside import (
+    LOOKED_AT,
+    reserve_for_longest_waiting,
+    reserve_future_place,
+)
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Statement
@@ -27,15 +34,20 @@ class Allocation:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.lines: dict[int, TaskLine] = {}
-        gangs = [
-            gang
-            for gang in session.active_gangs()
-            if session.refuse_job(gang) is None and self._has_demand(gang)
-        ]
-        self.waiting = [gang for gang in gangs if not gang.held]
-        self.promised = sorted((gang for gang in gangs if gang.held), key=session.job_key)
-        self.gangs = GangLines(session, self.waiting)
+        rows = session.active_rows()
+        if session.reporting:
+            session.active_gangs()  # a report tells of each of them
+        held = {gang.row: gang for gang in session.known_gangs() if gang.held}
+        is_held = np.isin(rows, list(held))
+        promised = [held[row] for row in rows[is_held].tolist()]
+        self.promised = sorted(filter(self._may_be_tried, promised), key=session.job_key)
+        self.waiting = rows[~is_held]
+        self.gangs = GangLines(session, self.waiting, self._may_be_tried)
         self.queues = QueueLine(session, self.gangs.queues())
+        self.settled = SettledGangs(session, self.waiting)
+
+    def _may_be_tried(self, gang: Gang) -> bool:
+        return self.session.refuse_job(gang) is None and self._has_demand(gang)
 
     def _has_demand(self, gang: Gang) -> bool:
         """Pods that ask for nothing are left to backfill, unless a gang needs them."""
@@ -52,27 +64,81 @@ class Allocation:
             if not self._turn(promised):
                 drop_promise(self.session, promised)
             self.queues.enter(promised.queue)
-        reserve_for_longest_waiting(self.session, self.waiting)
+        reserve_for_longest_waiting(self.session, self._longest_waiting())
         while (queue := self.queues.best()) >= 0:
-            gang = None if self._is_full(queue) else self.gangs.pop(queue)
+            gang = None
+            if not self._is_full(queue):
+                gang = self.gangs.pop(queue, self._is_settled)
             if gang is None:
                 self.queues.leave(queue)
             elif self._turn(gang):
                 self.queues.enter(queue)
-            elif not self.session.is_strict(queue):
-                reserve_future_place(self.session, gang)
-                self.queues.enter(queue)
             else:
-                reserve_future_place(self.session, gang)
-                self.session.stop_line(self.gangs.rest(queue))
-                self.queues.leave(queue)
+                self._after_failed_turn(gang)
+
+    def _longest_waiting(self) -> list[Gang]:
+        """Of the gangs short of their minimum those that have waited longest, as many as count."""
+        session = self.session
+        groups = session.snapshot.groups
+        if not session.future_places.are_given:
+            return []
+        rows = self.waiting
+        rows = rows[session.placed_counts[rows] < groups.min_member[rows]]
+        found: list[Gang] = []
+        for row in rows[np.argsort(groups.created[rows], kind="stable")].tolist():
+            if len(found) >= LOOKED_AT and groups.created[row] > found[-1].created:
+                break
+            gang = session.gang(row)
+            if self._may_be_tried(gang):
+                found.append(gang)
+        return found
+
+    def _after_failed_turn(self, gang: Gang) -> None:
+        reserve_future_place(self.session, gang)
+        if self.session.is_strict(gang.queue):
+            self.session.stop_line(self.gangs.rest(gang.queue))
+            self.queues.leave(gang.queue)
+            return
+        if self.session.needs_whole_gangs and gang.placeable < gang.min_member:
+            self.settled.add(gang)
+        self.queues.enter(gang.queue)
+
+    def _is_settled(self, row: int) -> bool:
+        """Whether the gang is like one that failed: then it would fail, too, and is not tried."""
+        other = self.settled.like(row)
+        if other is None or not self._leaves_no_more_room(row, other):
+            return False
+        if self.session.reporting:
+            return self._is_told_with(self.session.gang(row), other)
+        return True
+
+    def _leaves_no_more_room(self, row: int, other: Gang) -> bool:
+        """Whether the gang must leave as much free for places in the future as the other, or more:
+        it runs at least as long, and none of these places is its own.
+        """
+        places = self.session.future_places.found
+        if not places:
+            return True
+        seconds = self.session.snapshot.groups.expected_seconds
+        runs_as_long = seconds[row] >= seconds[other.row] or np.isnan(seconds[row])
+        return bool(runs_as_long) and all(place.gang.row != row for place in places)
+
+    def _is_told_with(self, gang: Gang, other: Gang) -> bool:
+        """Takes over what a report tells of the other, if it must be the same."""
+        may_differ = other.missing > 1 and self.session.future_places.found
+        if gang.failed or may_differ:
+            return False
+        gang.failed = other.failed
+        gang.placeable = other.placeable
+        return True
 
     def _is_full(self, queue: int) -> bool:
         """A queue that has all it deserves is out for the session, with all its gangs."""
         if not self.session.overused(queue):
             return False
-        for gang in self.gangs.rest(queue):
-            gang.failed = gang.failed or "quota"
+        if self.session.reporting:
+            for gang in self.gangs.rest(queue):
+                gang.failed = gang.failed or "quota"
         return True
 
     def _turn(self, gang: Gang) -> bool:

@@ -61,7 +61,7 @@ def beyond_deserved(session: Session) -> None:
 def _in_order(session: Session, *, best_effort: bool) -> Iterator[Gang]:
     """Gangs with such pods, queue by queue; the order follows what was placed so far."""
     active = session.active_gangs(_with_pods_that(session, best_effort))
-    gangs = GangLines(
+    gangs = GangLines.of(
         session,
         (
             gang

@@ -11,7 +11,7 @@ def enqueue(session: Session) -> None:
     """Queue by queue; a gang that is refused lets the next one try, unless its queue is strictly
     first in, first out.
     """
-    gangs = GangLines(session, _without_promised(session))
+    gangs = GangLines.of(session, _without_promised(session))
     line = QueueLine(session, gangs.queues())
     while (queue := line.best()) >= 0:
         gang = gangs.pop(queue)

@@ -10,7 +10,7 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.actions.preempt_gangs import GangPreemption
+from scheduler.engine.actions.preempt_gangs import preempt_gangs
 from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.alike import (
     alike_pods,
@@ -42,12 +42,11 @@ def preempt(session: Session) -> None:
 
     Between gangs first, then inside each gang that starved, by the priority of pods.
     """
-    starving = session.starving_gangs()
-    if not starving:
-        return
     if boolean(session.policy.configurations.get("preempt", {}), "wholeGangs", False):
-        GangPreemption(session, starving).run()
-    else:
+        preempt_gangs(session)
+        return
+    starving = session.starving_gangs()
+    if starving:
         Preemption(session, starving).run()
 
 
@@ -56,7 +55,7 @@ class Preemption:
         self.session = session
         self.running = RunningPods(session, _STATUSES)
         self.memory = PoolMemory(session)
-        self.gangs = GangLines(session, starving)
+        self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
 
     def run(self) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import GangCandidates
@@ -32,6 +33,31 @@ _ASKED_OF_PODS = ("gang", "drf", "priority")
 """Plugins whose vetoes are about one pod after the other, and say nothing of a gang that goes."""
 
 
+def preempt_gangs(session: Session) -> None:
+    rows = _above_others(session, session.starving_rows())
+    gangs = [session.gang(row) for row in rows.tolist()]
+    starving = [gang for gang in gangs if session.may_take_room(gang)]
+    if starving:
+        GangPreemption(session, starving).run()
+
+
+def _above_others(session: Session, rows: Rows) -> Rows:
+    """Those of these podgroups in whose queue one of them is above a gang that runs.
+
+    In the other queues nobody could go.
+    """
+    groups = session.snapshot.groups
+    queues = len(session.queue_tree) + 1  # the last one stands for "no queue"
+    is_running = np.isin(session.status, _STATUSES) & (session.nodes >= 0)
+    running = session.snapshot.pods.group[is_running]
+    lowest = np.full(queues, np.iinfo(np.int64).max)
+    np.minimum.at(lowest, groups.queue[running], groups.priority[running])
+    highest = np.full(queues, np.iinfo(np.int64).min)
+    np.maximum.at(highest, groups.queue[rows], groups.priority[rows])
+    found: Rows = rows[(lowest < highest)[groups.queue[rows]]]
+    return found
+
+
 class GangPreemption:
     """Configuration: `minRunSeconds`."""
 
@@ -40,7 +66,7 @@ class GangPreemption:
         settings = session.policy.configurations.get("preempt", {})
         protection = Protection(session, number(settings, "minRunSeconds", 0))
         self.candidates = GangCandidates(session, _STATUSES, protection.of)
-        self.gangs = GangLines(session, starving)
+        self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
         self.failed = FailedSearches(session)
         self._tables: dict[int, VictimTable] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Mask
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.actions.reclaim_gangs import GangReclamation
+from scheduler.engine.actions.reclaim_gangs import reclaim_gangs
 from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.alike import alike_pods
 from scheduler.engine.eviction.candidates import RunningPods
@@ -25,12 +25,13 @@ _STATUSES = (PodStatus.RUNNING,)
 
 def reclaim(session: Session) -> None:
     """Nothing is evicted unless the whole gang that asks gets its place."""
-    starving = session.starving_gangs()
-    if not starving or not session.names_victims:
+    if not session.names_victims:
         return
     if boolean(session.policy.configurations.get("reclaim", {}), "wholeGangs", False):
-        GangReclamation(session, starving).run()
-    else:
+        reclaim_gangs(session)
+        return
+    starving = session.starving_gangs()
+    if starving:
         Reclamation(session, starving).run()
 
 
@@ -45,7 +46,7 @@ class Reclamation:
         self.running = RunningPods(session, _STATUSES, borrowed_first=True)
         self.reclaimable = self._reclaimable_queues()
         self.memory = PoolMemory(session)
-        self.gangs = GangLines(session, starving)
+        self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
 
     def _reclaimable_queues(self) -> Mask:

@@ -17,6 +17,7 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.alike_gangs import SettledGangs
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import GangCandidates
 from scheduler.engine.eviction.claims import is_within_guarantee
@@ -32,22 +33,29 @@ from scheduler.engine.state.gang import Gang
 _STATUSES = (int(PodStatus.RUNNING),)
 
 
+def reclaim_gangs(session: Session) -> None:
+    rows = session.starving_rows()
+    if len(rows):
+        GangReclamation(session, rows).run()
+
+
 class GangReclamation:
     """Configuration: `patienceSeconds`, `minRunSeconds`, `suspendedVictims`."""
 
-    def __init__(self, session: Session, starving: list[Gang]) -> None:
+    def __init__(self, session: Session, rows: Rows) -> None:
         self.session = session
         settings = session.policy.configurations.get("reclaim", {})
         self.patience = number(settings, "patienceSeconds", 0)
         self.protection = Protection(session, number(settings, "minRunSeconds", 0))
-        self.gangs = GangLines(session, starving)
+        self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
+        self.settled = SettledGangs(session, rows)
         self.failed = FailedSearches(session)
         self._tables: dict[bool, VictimTable] = {}
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
-            gang = self.gangs.pop(queue)
+            gang = self.gangs.pop(queue, self._is_settled)
             if gang is None:
                 self.queues.leave(queue)
             elif self._reclaim_for(gang) or not self.session.is_strict(queue):
@@ -55,7 +63,16 @@ class GangReclamation:
             else:
                 self.queues.leave(queue)
 
+    def _is_settled(self, row: int) -> bool:
+        return self.settled.like(row) is not None
+
     def _reclaim_for(self, gang: Gang) -> bool:
+        if self._find_room(gang):
+            return True
+        self.settled.add(gang)
+        return False
+
+    def _find_room(self, gang: Gang) -> bool:
         if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
         if self._make_room(gang):

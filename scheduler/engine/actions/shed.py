@@ -120,7 +120,7 @@ def _give_up(session: Session, gang: Gang) -> None:
         for pod in sorted(_held_pods(session, gang), key=session.tasks.pod_key, reverse=True):
             statement.evict(gang, pod, "shed", None)
         statement.commit()
-    gang.phase = Phase.PENDING
+    session.set_phase(gang, Phase.PENDING)
     session.shed_gangs.add(gang.row)
     session.starving[gang.row] = -1
 

@@ -4,11 +4,13 @@ first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
-from scheduler.engine.plugin import Key, Plugin
+from scheduler.engine.plugin import Column, Key, Plugin
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -30,6 +32,14 @@ class Drf(Plugin):
 
     def job_key(self, gang: Gang) -> Key:
         return (self.share(gang.allocated),)
+
+    def job_keys(self, rows: Rows) -> Sequence[Column]:
+        """Division of plain numbers, as in `job_key`; most gangs that wait hold nothing."""
+        allocated = self.session.allocated_by_gang[rows]
+        shares = np.zeros(len(rows))
+        for place in np.flatnonzero(allocated.any(axis=1)).tolist():
+            shares[place] = self.share(allocated[place])
+        return [shares]
 
     def may_preempt(self, taker: Gang, pod_class: int, victim: Gang, victim_class: int) -> bool:
         """The victim's gang still holds at least as much, without the victim, as the preemptor's

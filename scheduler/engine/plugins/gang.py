@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from scheduler.domain.nodes import Mask
 from scheduler.domain.plans import counted
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Rows
-from scheduler.engine.plugin import Key, Plugin, Vote
+from scheduler.engine.plugin import Column, Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.state.gang import Gang, Role
 
@@ -18,6 +22,14 @@ class GangPlugin(Plugin):
     def job_key(self, gang: Gang) -> Key:
         """Gangs still short of their minimum go before gangs that only want to grow."""
         return (float(self.job_ready(gang)),)
+
+    def job_keys(self, rows: Rows) -> Sequence[Column]:
+        groups = self.session.snapshot.groups
+        ready = self.session.ready_counts[rows] >= groups.min_member[rows]
+        for place, row in enumerate(rows.tolist()):
+            if groups.role_minimums[row]:
+                ready[place] = self.job_ready(self.session.gang(row))
+        return [ready.astype(np.int64)]
 
     def refuse_job(self, gang: Gang) -> Refusal | None:
         """A gang is tried only if as many pods exist as it needs to start."""

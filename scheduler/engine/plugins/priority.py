@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
-from scheduler.engine.plugin import Key, Plugin
+from scheduler.engine.plugin import Column, Key, Plugin
 from scheduler.engine.state.gang import Gang
 
 
@@ -16,6 +18,9 @@ class Priority(Plugin):
 
     def job_key(self, gang: Gang) -> Key:
         return (-gang.priority,)
+
+    def job_keys(self, rows: Rows) -> Sequence[Column]:
+        return [-self.session.snapshot.groups.priority[rows]]
 
     def task_key(self, pod_class: int) -> Key:
         return (-int(self.session.snapshot.classes.priority[pod_class]),)

@@ -8,12 +8,8 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import Rows
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
-
-# In the place of a class of pods:
-_NONE = -1  # no pod waits
-_MIXED = -2  # pods of more than one class wait
+from scheduler.engine.state.tasks import MIXED
 
 
 def groups_of_alike(session: Session, rows: Rows) -> list[list[int]]:
@@ -27,9 +23,9 @@ def groups_of_alike(session: Session, rows: Rows) -> list[list[int]]:
 def _traits(session: Session, rows: Rows) -> Amounts:
     """One line of numbers for each podgroup: all that `explain.signature` asks for."""
     groups = session.snapshot.groups
-    classes = waiting_classes(session)[rows]
+    classes = session.tasks.waiting_classes()[rows]
     has_roles = [bool(groups.role_minimums[row]) for row in rows.tolist()]
-    is_unlike_others = np.array(has_roles, dtype=np.bool_) | (classes == _MIXED)
+    is_unlike_others = np.array(has_roles, dtype=np.bool_) | (classes == MIXED)
     columns = [
         groups.queue[rows],
         groups.phase[rows],
@@ -46,18 +42,6 @@ def _traits(session: Session, rows: Rows) -> Amounts:
     ]
     table: Amounts = np.column_stack(columns).astype(np.int64)
     return table
-
-
-def waiting_classes(session: Session) -> Rows:
-    """By podgroup, the class of its pods without a place."""
-    pods = session.snapshot.pods
-    waiting = np.flatnonzero(session.status == PodStatus.PENDING)
-    group = pods.group[waiting]
-    pod_class = session.pod_classes[waiting]
-    pod_classes = np.full(len(session.snapshot.groups), _NONE, dtype=np.int64)
-    pod_classes[group] = pod_class
-    pod_classes[group[pod_classes[group] != pod_class]] = _MIXED
-    return pod_classes
 
 
 def _numbered(texts: Sequence[str], rows: Rows) -> Amounts:

@@ -57,7 +57,7 @@ class _WholeGangs:
         self.session = session
         self.gang = gang
         self.claim = Claim(session, gang)
-        self.reclamation = GangReclamation(session, [gang])
+        self.reclamation = GangReclamation(session, np.array([gang.row]))
 
     def answer(self) -> ReclaimAnswer:
         questions = (self._has_its_due, self._expected_soon, self._nobody_may_lose)

@@ -57,7 +57,7 @@ def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Code
     scheduled = _scheduled(session, counts)
     has_enough = scheduled >= np.maximum(1, groups.min_member)
     phases = np.full(len(groups), Phase.PENDING, dtype=np.int8)
-    phases[_current_phases(session) == Phase.INQUEUE] = Phase.INQUEUE
+    phases[session.phases == Phase.INQUEUE] = Phase.INQUEUE
     phases[has_enough] = Phase.RUNNING
     phases[has_enough & (completed == scheduled)] = Phase.COMPLETED
     phases[unschedulable & (counts[:, PodStatus.RUNNING] > 0)] = Phase.UNKNOWN
@@ -101,13 +101,6 @@ def _nowhere(session: Session) -> Amounts:
     """Pods that are going without ever having had a node."""
     rows = np.flatnonzero((session.status == PodStatus.RELEASING) & (session.nodes == -1))
     return np.bincount(session.snapshot.pods.group[rows], minlength=len(session.snapshot.groups))
-
-
-def _current_phases(session: Session) -> Codes:
-    phases = session.snapshot.groups.phase.copy()
-    for gang in session.known_gangs():
-        phases[gang.row] = gang.phase
-    return phases
 
 
 def phase_changes(session: Session, phases: Codes) -> tuple[PhaseChange, ...]:

@@ -60,7 +60,7 @@ class Gang:
         self.min_member = int(groups.min_member[row])
         self.priority = int(groups.priority[row])
         self.created = float(groups.created[row])
-        self.phase = Phase(int(groups.phase[row]))
+        self.phase = Phase(int(session.phases[row]))
         self.ready = int(session.ready_counts[row])
         self.tasks = int(session.task_counts[row])
         self.pending = int(session.pending_counts[row])

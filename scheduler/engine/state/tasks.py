@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
 TaskKey = tuple[Any, ...]
+
+# In the place of a class of pods:
+NO_CLASS: Final = -1  # no pod waits
+MIXED: Final = -2  # pods of more than one class wait
 
 # Members of an enum are slow to look up, and this one is looked up for every pod.
 _PENDING = int(PodStatus.PENDING)
@@ -53,6 +57,16 @@ class Tasks:
         return order, starts
 
     # Pods without a place
+
+    def waiting_classes(self) -> Rows:
+        """By podgroup, the class of its pods without a place, as things are now."""
+        waiting = np.flatnonzero(self._session.status == _PENDING)
+        group = self._snapshot.pods.group[waiting]
+        pod_class = self._snapshot.pods.pod_class[waiting]
+        pod_classes = np.full(len(self._snapshot.groups), NO_CLASS, dtype=np.intp)
+        pod_classes[group] = pod_class
+        pod_classes[group[pod_classes[group] != pod_class]] = MIXED
+        return pod_classes
 
     def pending_pods(self, gang: Gang) -> list[int]:
         """Its pods without a place, in task order. Pods with a held place are included."""
