@@ -352,8 +352,23 @@ def _longer(column: Any, rows: int) -> Any:
 
 def _add(sums: Amounts, row: Ints, request: Amounts, mask: Mask, sign: int) -> None:
     chosen = np.flatnonzero(mask)
+    if len(chosen) <= 1:
+        for only in chosen.tolist():
+            sums[row[only]] += sign * request[only]
+        return
     for resource in range(sums.shape[1]):
         np.add.at(sums[:, resource], row[chosen], sign * request[chosen, resource])
+
+
+def sums_by(keys: Ints | Rows, amounts: Amounts, length: int) -> Amounts:
+    """The lines of `amounts` added up by their key, one line for each key below `length`."""
+    sums = np.zeros((length, amounts.shape[1]), dtype=np.int64)
+    if len(keys):
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        sums[ordered[starts]] = np.add.reduceat(amounts[order], starts, axis=0)
+    return sums
 
 
 def _status_mask(*statuses: PodStatus) -> Mask:

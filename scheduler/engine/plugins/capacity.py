@@ -14,7 +14,7 @@ from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Rows
 from scheduler.engine.arguments import boolean, choice, number
 from scheduler.engine.plugin import Key, Plugin
-from scheduler.engine.plugins.capacity_tree import HierarchyBuilder
+from scheduler.engine.plugins.capacity_tree import HierarchyBuilder, TreeFigures
 from scheduler.engine.plugins.shares import SharePlugin
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.session import Session
@@ -71,9 +71,34 @@ class Capacity(SharePlugin):
         )
 
     def _tree(self) -> Quotas:
-        builder = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight)
-        figures = builder.build()
-        self._refuse(builder.violations)
+        session = self.session
+        figures = self._tree_figures()
+        for row, text in figures.warnings:
+            session.queue_warnings[row].append(text)
+        self._refuse(figures.violations)
+        return Quotas(
+            session.queue_usage,
+            figures.deserved,
+            figures.owns,
+            figures.guarantee,
+            figures.limit,
+            session.total,
+            unset_share=1.0,
+        )
+
+    def _tree_figures(self) -> TreeFigures:
+        """Those of the last session, if queues and cluster are the same and nothing was divided by
+        what queues ask for.
+        """
+        kept = self.session.snapshot.found_of_queues
+        key = ("capacity", self.fill_by_weight)
+        total = self.session.total.tolist()
+        if key in kept and kept[key][0] == total:
+            found: TreeFigures = kept[key][1]
+            return found
+        figures = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight).build()
+        if not figures.follow_requests:
+            kept[key] = (total, figures)
         return figures
 
     def _refuse(self, violations: Mapping[int, str]) -> None:

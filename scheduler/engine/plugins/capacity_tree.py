@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.engine.fair_share import fill_each, int_sum
 from scheduler.engine.session import Session
-from scheduler.engine.state.queue_quotas import Quotas, beyond_guarantees
+from scheduler.engine.state.queue_quotas import beyond_guarantees
 from scheduler.engine.state.queue_specs import NO_LIMIT
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeFigures:
+    """Queues by resources. `violations` break a rule; `warnings` are for operators alone.
+
+    They `follow_requests` if queues divide something by what each of them asks for.
+    """
+
+    deserved: Amounts
+    owns: Mask
+    guarantee: Amounts
+    limit: Amounts
+    violations: Mapping[int, str]
+    warnings: Sequence[tuple[int, str]]
+    follow_requests: bool
 
 
 class HierarchyBuilder:
@@ -36,20 +55,21 @@ class HierarchyBuilder:
         self.limit = np.zeros_like(self.capability)
         self.filled: set[int] = set()  # queues whose deserved was divided by weight
         self.violations: dict[int, str] = dict(self.queue_tree.broken)
+        self.warnings: list[tuple[int, str]] = []
 
-    def build(self) -> Quotas:
+    def build(self) -> TreeFigures:
         self._root()
         for row in self.queue_tree.top_down:
             if self.queue_tree.children[row]:
                 self._children(row, self.queue_tree.children[row])
-        return Quotas(
-            self.session.queue_usage,
-            self.deserved,
-            self.owns,
-            self.guarantee,
-            self.limit,
-            self.session.total,
-            unset_share=1.0,
+        return TreeFigures(
+            deserved=self.deserved,
+            owns=self.owns,
+            guarantee=self.guarantee,
+            limit=self.limit,
+            violations=self.violations,
+            warnings=self.warnings,
+            follow_requests=bool(self.filled),
         )
 
     def _root(self) -> None:
@@ -157,8 +177,6 @@ class HierarchyBuilder:
             return
         text = f"{problem} {', '.join(self.session.snapshot.resources[dim] for dim in over)}"
         if against == self.queue_tree.root:
-            self.session.queue_warnings[offender].append(
-                f"queue {self.queue_tree.names[offender]}: {text}"
-            )
+            self.warnings.append((offender, f"queue {self.queue_tree.names[offender]}: {text}"))
         else:
             self.violations.setdefault(offender, text)

@@ -36,9 +36,8 @@ class Overcommit(Plugin):
         used = session.node_table.used.sum(axis=1)
         stretched = [int(int(amount) * self.factor) for amount in session.total]
         self.idle: Amounts = np.array(stretched, dtype=np.int64) - used
-        self.inqueue: Amounts = inqueue_amounts(session.snapshot)[
-            session.snapshot.groups.alive
-        ].sum(axis=0)
+        rows = np.flatnonzero(session.snapshot.groups.alive)
+        self.inqueue: Amounts = inqueue_amounts(session.snapshot, rows).sum(axis=0)
 
     def job_enqueueable(self, gang: Gang) -> Vote | Refusal:
         groups = self.session.snapshot.groups

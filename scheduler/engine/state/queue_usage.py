@@ -6,9 +6,9 @@ from itertools import count
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.nodes import Amounts
 from scheduler.domain.snapshot import Snapshot
-from scheduler.domain.tables import IS_ALLOCATED
+from scheduler.domain.tables import IS_ALLOCATED, Rows, sums_by
 from scheduler.domain.workloads import Phase
 from scheduler.engine.state.queue_specs import QueueSpecs
 from scheduler.engine.state.queue_tree import SessionQueueTree
@@ -31,24 +31,25 @@ class QueueUsage:
         self._names = count(1)
         groups = snapshot.groups
         sums = snapshot.aggregates
-        known = groups.alive & (groups.queue >= 0)
-        self.gangs = np.bincount(groups.queue[known], minlength=len(queue_tree))
-        allocated = sums.group_allocated
-        self.allocated = self._by_queue(snapshot, allocated, known)
-        pending = sums.group_pending
-        is_held = specs.held[groups.queue][:, None]
-        self.request = self._by_queue(snapshot, allocated + np.where(is_held, 0, pending), known)
-        self.held = self._by_queue(snapshot, np.where(is_held, pending, 0), known)
-        self.inqueue = self._by_queue(snapshot, inqueue_amounts(snapshot), known)
-        self.elastic = self._by_queue(snapshot, elastic_amounts(snapshot), known)
-
-    def _by_queue(self, snapshot: Snapshot, amounts: Amounts, known: Mask) -> Amounts:
-        """Podgroups' amounts summed into their queues and up the tree."""
-        sums = np.zeros((len(self.queue_tree), len(snapshot.resources)), dtype=np.int64)
-        rows = np.flatnonzero(known & amounts.any(axis=1))
-        np.add.at(sums, snapshot.groups.queue[rows], amounts[rows])
-        self.queue_tree.add_up(sums)
-        return sums
+        rows = np.flatnonzero(groups.alive & (groups.queue >= 0))
+        queues = groups.queue[rows]
+        self.gangs = np.bincount(queues, minlength=len(queue_tree))
+        allocated = sums.group_allocated[rows]
+        pending = sums.group_pending[rows]
+        is_held = specs.held[queues][:, None]
+        parts = (
+            allocated,
+            allocated + np.where(is_held, 0, pending),
+            np.where(is_held, pending, 0),
+            inqueue_amounts(snapshot, rows),
+            elastic_amounts(snapshot, rows),
+        )
+        # All of them at once: side by side in one table, summed by queue and up the tree.
+        table = sums_by(queues, np.concatenate(parts, axis=1), len(queue_tree))
+        queue_tree.add_up(table)
+        self.allocated, self.request, self.held, self.inqueue, self.elastic = (
+            np.ascontiguousarray(part) for part in np.split(table, len(parts), axis=1)
+        )
 
     def allocate(self, queue: int, amount: Amounts) -> None:
         """`amount` (may be negative) is used by the queue from now on."""
@@ -74,23 +75,24 @@ class QueueUsage:
         self.inqueue[self.queue_tree.path(queue)] += amount
 
 
-def inqueue_amounts(snapshot: Snapshot) -> Amounts:
-    """What admitted podgroups may still take of their minResources: all Inqueue ones, and Running
-    ones that have their gang.
+def inqueue_amounts(snapshot: Snapshot, rows: Rows) -> Amounts:
+    """What these podgroups may still take of their minResources, if they are admitted: all Inqueue
+    ones, and Running ones that have their gang.
     """
     groups = snapshot.groups
     sums = snapshot.aggregates
-    placed = sums.group_counts[:, IS_ALLOCATED].sum(axis=1)
-    counts = (groups.phase == Phase.INQUEUE) | (
-        (groups.phase == Phase.RUNNING) & (placed >= groups.min_member)
+    placed = sums.group_counts[rows][:, IS_ALLOCATED].sum(axis=1)
+    phase = groups.phase[rows]
+    counts = (phase == Phase.INQUEUE) | (
+        (phase == Phase.RUNNING) & (placed >= groups.min_member[rows])
     )
-    missing = np.maximum(0, groups.min_resources - sums.group_allocated)
-    return np.where((counts & groups.has_min_resources)[:, None], missing, 0)
+    counts &= groups.has_min_resources[rows]
+    missing = np.maximum(0, groups.min_resources[rows] - sums.group_allocated[rows])
+    return np.where(counts[:, None], missing, 0)
 
 
-def elastic_amounts(snapshot: Snapshot) -> Amounts:
-    """What podgroups use beyond their minResources; all of it where none are set."""
-    elastic: Amounts = np.maximum(
-        0, snapshot.aggregates.group_allocated - snapshot.groups.min_resources
-    )
+def elastic_amounts(snapshot: Snapshot, rows: Rows) -> Amounts:
+    """What these podgroups use beyond their minResources; all of it where none are set."""
+    allocated = snapshot.aggregates.group_allocated[rows]
+    elastic: Amounts = np.maximum(0, allocated - snapshot.groups.min_resources[rows])
     return elastic
