@@ -16,7 +16,7 @@ from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import COMMON, units_per_one
 from scheduler.domain.snapshot import Snapshot
-from scheduler.domain.tables import Times
+from scheduler.domain.tables import Times, sums_by
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.decisions import Outcome
 from scheduler.simulation.world import Change, Gang, World
@@ -278,11 +278,13 @@ class _Due:
     def look(self, snapshot: Snapshot) -> None:
         groups = snapshot.groups
         sums = snapshot.aggregates
-        allocated = np.zeros_like(self.deserved)
-        pending = np.zeros_like(self.deserved)
         alive = np.flatnonzero(groups.alive & (groups.queue >= 0))
-        np.add.at(allocated, groups.queue[alive], sums.group_allocated[alive])
-        np.add.at(pending, groups.queue[alive], sums.group_pending[alive])
+        amounts = np.concatenate(
+            [sums.group_allocated[alive], sums.group_pending[alive]],
+            axis=1,
+        )
+        table = sums_by(groups.queue[alive], amounts, len(self.deserved))
+        allocated, pending = np.split(table, 2, axis=1)
         asks = (self.deserved > 0) & (allocated + pending >= self.deserved)
         self.asks = np.any(asks, axis=1)
         self.is_short = self.asks & ~(asks & (allocated >= self.deserved)).any(axis=1)

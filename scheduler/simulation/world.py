@@ -12,9 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from scheduler.domain.resources import Resources
-from scheduler.domain.snapshot import group_table
-from scheduler.domain.tables import NO_NODE, Rows
-from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
+from scheduler.domain.tables import MAX_MINIMUM, NO_NODE, NO_QUEUE, Rows
+from scheduler.domain.workloads import Phase, PodClass, PodGroup, PodStatus
 from scheduler.engine.decisions import Outcome
 from scheduler.scenarios.clusters import Cluster
 from scheduler.simulation.loads import LoadJob
@@ -65,6 +64,7 @@ class World:
         self._number = 0
         self._free_pods: list[int] = []
         self._free_groups: list[int] = []
+        self._classes: dict[object, int] = {}
         self._incarnation: list[int] = [0] * len(self.snapshot.pods)
         self._running_since: dict[int, float] = {}
         self._expect_victims_back()
@@ -110,38 +110,49 @@ class World:
 
     def arrive(self, job: LoadJob) -> Gang:
         """The job waits from now on."""
-        namespace, name = job.key.split("/", 1)
-        minimum = Resources({key: amount * job.minimum for key, amount in job.request.items()})
-        group = PodGroup(
-            name=name,
-            queue=job.queue,
-            namespace=namespace,
-            min_member=job.minimum,
-            min_resources=minimum,
-            priority=job.priority,
-            created=job.at,
-            expected_seconds=job.seconds,
-        )
-        row = self._add_group(group)
+        row = self._add_group(job)
         gang = self.gangs[row] = Gang(job, row, self._add_pods(job, row), unfinished=job.tasks)
         return gang
 
-    def _add_group(self, group: PodGroup) -> int:
+    def _add_group(self, job: LoadJob) -> int:
+        """In a free row, where only what differs from a new podgroup must be written."""
         snapshot = self.snapshot
         if not self._free_groups:
-            rows = snapshot.add_groups([group] * _CHUNK)
+            rows = snapshot.add_groups([PodGroup("", "")] * _CHUNK)
             snapshot.remove_groups(rows)
             self._free_groups = rows.tolist()[::-1]
         row = self._free_groups.pop()
-        values = group_table([group], snapshot.queue_rows, snapshot.resources)
-        snapshot.change_groups(np.array([row]), **values.take(np.array([0])))
+        amounts = [job.amount(resource) for resource in snapshot.resources]
+        snapshot.change_groups(
+            np.array([row]),
+            key=job.key,
+            queue=snapshot.queue_rows.get(job.queue, NO_QUEUE),
+            min_member=job.minimum,
+            min_resources=np.minimum(amounts, MAX_MINIMUM),
+            has_min_resources=True,
+            priority=job.priority,
+            phase=int(Phase.PENDING),
+            created=job.at,
+            expected_seconds=job.seconds,
+            starving_since=-1,
+            evictions=0,
+            alive=True,
+        )
         return row
+
+    def _class_of(self, job: LoadJob) -> int:
+        """The number of the class of its pods, which the jobs of a load share with many others."""
+        traits = (tuple(job.request.items()), job.priority)
+        found = self._classes.get(traits)
+        if found is None:
+            request = Resources({**job.request, "pods": 1})
+            found = self.snapshot.classes.number(PodClass(request, job.priority, "worker"))
+            self._classes[traits] = found
+        return found
 
     def _add_pods(self, job: LoadJob, group: int) -> Rows:
         snapshot = self.snapshot
-        pod_class = snapshot.classes.number(
-            PodClass(Resources({**job.request, "pods": 1}), job.priority, "worker")
-        )
+        pod_class = self._class_of(job)
         self._make_room(job.tasks)
         rows = np.array([self._free_pods.pop() for _ in range(job.tasks)], dtype=np.intp)
         keys = [f"{job.key}-worker-{number}" for number in range(job.tasks)]
