@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +45,8 @@ POINTS: Final[dict[str, Flag | None]] = {
     "borrowable": Flag.ALLOCATABLE,
 }
 """Each extension point, and the flag that switches it."""
+_OVERRIDDEN: Final[dict[type[Plugin], list[str]]] = {}
+"""By class of plugins the points that it overrides."""
 
 
 _ABOUT_TAKING: Final = (
@@ -374,13 +376,13 @@ class PluginDispatch:
         return score
 
 
-@lru_cache(maxsize=256)
-def _overridden_points(plugin: type[Plugin]) -> tuple[str, ...]:
-    found = []
-    for name in POINTS:
-        if getattr(plugin, name) is not getattr(Plugin, name):
-            found.append(name)
-    return tuple(found)
+def _overridden_points(plugin: type[Plugin]) -> list[str]:
+    """Looked up once for each class of plugins: sessions are many."""
+    if plugin not in _OVERRIDDEN:
+        _OVERRIDDEN[plugin] = [
+            name for name in POINTS if getattr(plugin, name) is not getattr(Plugin, name)
+        ]
+    return _OVERRIDDEN[plugin]
 
 
 def _many(count: int) -> tuple[int, ...]:

@@ -61,6 +61,7 @@ class FuturePlaces:
         self._session = session
         self._most = most
         self.found: list[FuturePlace] = []
+        self.podgroups: set[int] = set()  # the rows of those that have one
         self._queues: set[int] = set()
         self._blocks: dict[int, Amounts] = {}
 
@@ -77,7 +78,7 @@ class FuturePlaces:
         place = self._plan(gang, runs, [place for place in self.found if not place.borrowed])
         if place is not None:
             self._queues.add(gang.queue)
-            self.found.append(place)
+            self._keep(place)
         return place
 
     def add_borrowed(self, gang: Gang, runs: Runs) -> FuturePlace | None:
@@ -85,8 +86,12 @@ class FuturePlaces:
         place = self._plan(gang, runs, self.found)
         if place is not None:
             place = replace(place, borrowed=True)
-            self.found.append(place)
+            self._keep(place)
         return place
+
+    def _keep(self, place: FuturePlace) -> None:
+        self.found.append(place)
+        self.podgroups.add(place.gang.row)
 
     def of(self, queue: int) -> FuturePlace | None:
         """The place that a gang of this queue has been given, within its due."""

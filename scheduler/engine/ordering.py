@@ -8,13 +8,13 @@ and `priority.py`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import GroupTable, Rows
 from scheduler.engine.plugin import Column
 from scheduler.engine.state.gang import Gang
 
@@ -252,6 +252,18 @@ def _lines_by_queue(session: Session, rows: Rows) -> dict[int, list[int]]:
     queues = queues[order]
     bounds = [0, *(np.flatnonzero(queues[1:] != queues[:-1]) + 1).tolist(), len(ordered)]
     return {int(queues[first]): ordered[first:last][::-1] for first, last in pairwise(bounds)}
+
+
+def oldest_first(groups: GroupTable, rows: Rows) -> Iterator[int]:
+    """These podgroups by age, those of the same moment by name."""
+    order = np.argsort(groups.created[rows], kind="stable")
+    created = groups.created[rows[order]]
+    bounds = [*(np.flatnonzero(created[1:] != created[:-1]) + 1).tolist(), len(rows)]
+    ordered = rows[order].tolist()
+    first = 0
+    for last in bounds:
+        yield from sorted(ordered[first:last], key=groups.key.__getitem__)
+        first = last
 
 
 def _ties(columns: list[Column]) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
-from scheduler.domain.tables import Floats, Rows, Scores
+from scheduler.domain.tables import Floats, Ints, Rows, Scores
 
 if TYPE_CHECKING:
     from scheduler.engine.refusals import Refusal
@@ -28,7 +28,7 @@ Key = tuple[float, ...]
 
 The session joins the keys of all plugins and puts creation time and name last.
 """
-Column = Amounts | Floats
+Column = Ints | Amounts | Floats
 """One part of the keys of many: the smaller number goes first."""
 
 

@@ -4,10 +4,12 @@ gang or none of it. `ordering.py` says which queue and which gang is next.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
 from scheduler.engine.alike_gangs import SettledGangs
-from scheduler.engine.ordering import GangLines, QueueLine
+from scheduler.engine.ordering import GangLines, QueueLine, oldest_first
 from scheduler.engine.placement import Placement, TaskLine
 from scheduler.engine.session import Session
 from scheduler.engine.set_aside import (
@@ -45,6 +47,10 @@ class Allocation:
         self.gangs = GangLines(session, self.waiting, self._may_be_tried)
         self.queues = QueueLine(session, self.gangs.queues())
         self.settled = SettledGangs(session, self.waiting)
+        # Who may run for any time runs longest.
+        self._run_seconds: list[float] = np.nan_to_num(
+            session.snapshot.groups.expected_seconds, nan=np.inf
+        ).tolist()
 
     def _may_be_tried(self, gang: Gang) -> bool:
         return self.session.refuse_job(gang) is None and self._has_demand(gang)
@@ -84,14 +90,8 @@ class Allocation:
             return []
         rows = self.waiting
         rows = rows[session.placed_counts[rows] < groups.min_member[rows]]
-        found: list[Gang] = []
-        for row in rows[np.argsort(groups.created[rows], kind="stable")].tolist():
-            if len(found) >= LOOKED_AT and groups.created[row] > found[-1].created:
-                break
-            gang = session.gang(row)
-            if self._may_be_tried(gang):
-                found.append(gang)
-        return found
+        gangs = map(session.gang, oldest_first(groups, rows))
+        return list(islice(filter(self._may_be_tried, gangs), LOOKED_AT))
 
     def _after_failed_turn(self, gang: Gang) -> None:
         reserve_future_place(self.session, gang)
@@ -116,12 +116,11 @@ class Allocation:
         """Whether the gang must leave as much free for places in the future as the other, or more:
         it runs at least as long, and none of these places is its own.
         """
-        places = self.session.future_places.found
-        if not places:
+        with_a_place = self.session.future_places.podgroups
+        if not with_a_place:
             return True
-        seconds = self.session.snapshot.groups.expected_seconds
-        runs_as_long = seconds[row] >= seconds[other.row] or np.isnan(seconds[row])
-        return bool(runs_as_long) and all(place.gang.row != row for place in places)
+        ends_sooner = self._run_seconds[row] < self._run_seconds[other.row]
+        return not ends_sooner and row not in with_a_place
 
     def _is_told_with(self, gang: Gang, other: Gang) -> bool:
         """Takes over what a report tells of the other, if it must be the same."""

@@ -175,9 +175,10 @@ def _short_and_not_leaving(session: Session, counts: Amounts) -> Mask:
 
 def _unschedulable(session: Session, short: Mask) -> Mask:
     """Podgroups of which Volcano says that their gang cannot run."""
+    unschedulable: Mask = short & (session.task_counts > 0)
     if session.plugin("gang") is None:
-        return np.zeros_like(short)
-    return short & (session.task_counts > 0)
+        unschedulable[:] = False
+    return unschedulable
 
 
 def _decisions(session: Session, phases: Codes) -> Outcome:
