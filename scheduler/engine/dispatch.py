@@ -351,29 +351,42 @@ class PluginDispatch:
 
     @cached_property
     def scorer(self) -> Scorer | None:
-        """The sum of all scores, the part that does not change computed once for a class.
-
-        None where no plugin scores.
-        """
+        """The sum of all scores; None where no plugin scores."""
         if not self._flat["static_score"] and not self._flat["score"]:
             return None
-        static: dict[int, Scores | None] = {}
+        return NodeScorer(self._flat["static_score"], self._flat["score"])
 
-        def score(pod_class: int, used: Amounts, nodes: Rows) -> Scores:
-            if pod_class not in static:
-                static[pod_class] = _sum_scores(
-                    ask(pod_class) for ask in self._flat["static_score"]
-                )
-            fixed = static[pod_class]
-            moving = _sum_scores(ask(pod_class, used, nodes) for ask in self._flat["score"])
-            found = np.zeros(len(nodes))
-            if fixed is not None:
-                found = found + fixed[nodes]
-            if moving is not None:
-                found = found + moving
-            return found
 
-        return score
+class NodeScorer:
+    """The sum of all scores, the part that does not change computed once for a class."""
+
+    def __init__(self, static_asks: list[Any], asks: list[Any]) -> None:
+        self._static_asks = static_asks
+        self._asks = asks
+        self._static: dict[int, Scores | None] = {}
+        self.follows_from_use = all(ask.__self__.scores_by_use for ask in asks)
+
+    def __call__(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores:
+        fixed = self._static_score(pod_class)
+        moving = _sum_scores(ask(pod_class, used, nodes) for ask in self._asks)
+        found = np.zeros(len(nodes))
+        if fixed is not None:
+            found = found + fixed[nodes]
+        if moving is not None:
+            found = found + moving
+        return found
+
+    def fixed(self, pod_class: int, count: int) -> Scores:
+        """The part that does not change, for all of `count` nodes."""
+        fixed = self._static_score(pod_class)
+        if fixed is None:
+            return np.zeros(count)
+        return fixed
+
+    def _static_score(self, pod_class: int) -> Scores | None:
+        if pod_class not in self._static:
+            self._static[pod_class] = _sum_scores(ask(pod_class) for ask in self._static_asks)
+        return self._static[pod_class]
 
 
 def _overridden_points(plugin: type[Plugin]) -> list[str]:

@@ -43,13 +43,22 @@ class QueueLine:
         self._above = session.queue_tree.parent
         self._heaps: dict[int, list[tuple[Any, int, int]]] = {_TOP: []}
         self._stamps: dict[int, int] = {}
+        self._inside: set[int] = set()
         for queue in queues:
             self.enter(queue)
 
     def enter(self, queue: int) -> None:
         """The queue is in the line; called again, its place is found anew, from its shares as they
-        are now.
+        are now. A queue that is alone needs no place before others come.
         """
+        if len(self._inside) == 1:
+            if queue in self._inside:
+                return
+            self._find_place(*self._inside)
+        self._inside.add(queue)
+        self._find_place(queue)
+
+    def _find_place(self, queue: int) -> None:
         row = queue
         leaf_key = self._session.queue_key(queue)
         while row != _TOP:
@@ -60,6 +69,7 @@ class QueueLine:
 
     def leave(self, queue: int) -> None:
         """The queue has no work left, or must not have any."""
+        self._inside.discard(queue)
         row = queue
         self._stamps[row] = self._stamps.get(row, 0) + 1
         while self._above[row] != _TOP:

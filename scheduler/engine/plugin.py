@@ -46,6 +46,9 @@ class Plugin:
     """Whether its answers about takers and victims, and the place of a queue in the order, only
     ever move one way while one gang takes from others: from yes to no as the gang gets more and as
     victims go. Then many pods are asked about at once. If it cannot be told, leave it."""
+    scores_by_use: ClassVar[bool] = False
+    """Whether `score` follows from the class, what a node has and what is used there, and from
+    nothing else of the node. Then a score is remembered. If it cannot be told, leave it."""
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         self.arguments = arguments

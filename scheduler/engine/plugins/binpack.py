@@ -21,6 +21,7 @@ class Binpack(Plugin):
     """
 
     name = "binpack"
+    scores_by_use = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

@@ -22,6 +22,7 @@ class NodeOrder(Plugin):
     """
 
     name = "nodeorder"
+    scores_by_use = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

@@ -36,6 +36,7 @@ class Overcommit(Plugin):
         used = session.node_table.used.sum(axis=1)
         stretched = [int(int(amount) * self.factor) for amount in session.total]
         self.idle: Amounts = np.array(stretched, dtype=np.int64) - used
+        self._idle: list[int] = self.idle.tolist()
         rows = np.flatnonzero(session.snapshot.groups.alive)
         self.inqueue: Amounts = inqueue_amounts(session.snapshot, rows).sum(axis=0)
 
@@ -44,12 +45,20 @@ class Overcommit(Plugin):
         if not groups.has_min_resources[gang.row]:
             return Vote.PERMIT
         needed = groups.min_resources[gang.row]
-        short = np.flatnonzero(
-            (needed > 0) & self.session.queue_usage.dims & (self.inqueue + needed > self.idle)
-        )
-        if not len(short) or self._within_own_share(gang, needed):
+        short = self._short_of(needed.tolist())
+        if not short or self._within_own_share(gang, needed):
             return Vote.PERMIT
         return self._refusal(needed, short)
+
+    def _short_of(self, needed: list[int]) -> list[int]:
+        """The columns of which too little is left; plain numbers, asked for every waiting gang."""
+        dims = self.session.queue_usage.dims
+        inqueue = self.inqueue.tolist()
+        short: list[int] = []
+        for dim, amount in enumerate(needed):
+            if amount > 0 and inqueue[dim] + amount > self._idle[dim] and dims[dim]:
+                short.append(dim)
+        return short
 
     def _within_own_share(self, gang: Gang, needed: Amounts) -> bool:
         """Within its guarantee a queue is always admitted, and with reclaim also within its
@@ -71,7 +80,7 @@ class Overcommit(Plugin):
         asked = (needed > 0) & queue_usage.dims
         return bool((after <= own)[asked].all())
 
-    def _refusal(self, needed: Amounts, short: Amounts) -> Refusal:
+    def _refusal(self, needed: Amounts, short: list[int]) -> Refusal:
         session = self.session
         names = [session.snapshot.resources[dim] for dim in short]
         shortfalls = tuple(

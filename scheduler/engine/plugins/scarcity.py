@@ -23,6 +23,7 @@ class Scarcity(Plugin):
     """
 
     name = "scarcity"
+    scores_by_use = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -18,8 +19,23 @@ from scheduler.domain.tables import Rows, Scores
 Columns = Rows | slice | list[int]
 Places = Sequence[int]
 
-Scorer = Callable[[int, Amounts, Rows], Scores]
-"""(class, used with resources by nodes, node rows) -> score of each of these nodes."""
+_FEW = 8
+"""Up to so many nodes are looked at one by one."""
+
+
+class Scorer(Protocol):
+    """How good each node is for pods of a class."""
+
+    follows_from_use: bool
+    """Whether, besides what is fixed, scores follow from what nodes have and what is used there."""
+
+    def __call__(self, pod_class: int, used: Amounts, nodes: Rows) -> Scores:
+        """The score of each of these nodes. `used` has resources by nodes."""
+        ...
+
+    def fixed(self, pod_class: int, count: int) -> Scores:
+        """The part that does not change, for all of `count` nodes."""
+        ...
 
 
 class SessionNodeTable:
@@ -141,6 +157,7 @@ class NodeScores:
             str, int
         ] = {}  # what was worked out -> how many changes there were by then
         self._leading_nodes = LeadingNodes()
+        self._remembered: dict[tuple[float, ...], float] = {}  # by what a node has and what is used
         self._roomiest = (-1, -1)  # how many changes there were, and the answer
 
     def _changed_since(self, what: str) -> Rows:
@@ -167,11 +184,14 @@ class NodeScores:
             return future
         return future - self._block[:, nodes]
 
-    def _write(self, scores: Scores, nodes: Rows) -> Scores:
+    def _write(self, scores: Scores, nodes: Rows) -> None:
+        if len(nodes) <= _FEW and self._may_remember:
+            for node in nodes.tolist():
+                scores[node] = self._remembered_score(node)
+            return
         fitting = nodes[fits(self._free(nodes), self.request)]
         scores[nodes] = -np.inf
         scores[fitting] = self._score(fitting)
-        return scores
 
     def _score(self, nodes: Rows) -> Scores:
         if self.scorer is None or not len(nodes):
@@ -199,6 +219,41 @@ class NodeScores:
             self._write(self._scores, changed)
             self._leading_nodes.follow(self._scores, changed)
         return self._scores
+
+    @property
+    def _may_remember(self) -> bool:
+        """Whether what is idle is free, so that room and score follow from what is used alone."""
+        if self.scorer is None or not self.scorer.follows_from_use:
+            return False
+        return self._block is None and not self.node_table.any_promised
+
+    def _remembered_score(self, node: int) -> float:
+        """The score of one node, -inf where the pod does not fit now.
+
+        After a pod is placed only its node has another score, and most often one that another node
+        had before.
+        """
+        whole = self.node_table.allocatable[:, node].tolist()
+        used = self.node_table.used[:, node].tolist()
+        if any(used[dim] + amount > whole[dim] for dim, amount in self._asked):
+            return -np.inf
+        key = (*whole, *used, self._fixed_scores[node])
+        score = self._remembered.get(key)
+        if score is None:
+            score = self._remembered[key] = float(self._score(np.array([node]))[0])
+        return score
+
+    @cached_property
+    def _asked(self) -> list[tuple[int, int]]:
+        """Column and amount of what a pod asks for."""
+        amounts = enumerate(self.request.tolist())
+        return [(dim, amount) for dim, amount in amounts if amount > 0]
+
+    @cached_property
+    def _fixed_scores(self) -> list[float]:
+        assert self.scorer is not None  # asked before
+        fixed: list[float] = self.scorer.fixed(self.pod_class, len(self.suitable)).tolist()
+        return fixed
 
     def best_node(self) -> int:
         """The best node with room now, the first by name among equals; -1 if there is none."""
