@@ -4,7 +4,7 @@ Markers (a test wears at most one of `postgres`, `processes`, `browser`):
 
 - none                     runs on SQLite: a real file with the settings of production (WAL, IMMEDIATE), so threads may share it.
 - `@pytest.mark.postgres`  runs on PostgreSQL, wherever it stands and however pytest was called. Use `db` or `transactional_db` as always;
-                           nothing else is needed. The marked tests run in a second pytest process (tests/postgres.py) and are reported
+                           nothing else is needed. The marked tests run in a second pytest process (one a worker; tests/postgres.py) and are reported
                            here. The server is TEST_DATABASE_URL or comes from a wheel. To use a debugger, run all on PostgreSQL:
                            `DATABASE_URL=postgres://… python -m pytest tests/services/test_x.py --pdb`.
 - `@pytest.mark.both_databases`  runs twice, as `test_x[sqlite]` and `test_x[postgresql]`; for a whole file `pytestmark = [...]`.
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -74,10 +75,31 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--long"):
         _leave_out_long_forms(config, items)
-    items.sort(key=lambda item: _ORDER.index(_kind(item)))  # stable: files stay together
+    _sort_by_kind(items)
     for item in items:
         if os.environ.get("CI") or _kind(item) in _TRIED_TWICE:
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _sort_by_kind(items: list[pytest.Item]) -> None:
+    """Files stay together, and no worker is left alone with a long one at the end.
+
+    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Of the browser's
+    files, those with a whole installation come first, then those with many tests.
+    """
+    on_postgres = {item.path for item in items if _kind(item) == "postgres"}
+    tests_of_file = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int, int]:
+        kind = _kind(item)
+        if item.path in on_postgres:
+            return (_ORDER.index("postgres"), _ORDER.index(kind), 0)
+        if kind != "browser":
+            return (_ORDER.index(kind), 0, 0)
+        without_installation = "site" not in getattr(item, "fixturenames", ())
+        return (_ORDER.index(kind), int(without_installation), -tests_of_file[item.path])
+
+    items.sort(key=place)
 
 
 def _leave_out_long_forms(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -144,6 +166,16 @@ def django_db_modify_db_settings(
         connection.settings_dict["TEST"]["NAME"] = str(
             tmp_path_factory.mktemp("database") / "test.sqlite3"
         )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_password_hashes() -> Iterator[None]:
+    """Hashing a password costs half a second on purpose, at each wrong guess too. The way stays, the repeats do not."""
+    from django.contrib.auth.hashers import PBKDF2PasswordHasher
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PBKDF2PasswordHasher, "iterations", 1)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -100,11 +100,14 @@ class ReportWriter:
 
 
 class Delegate:
-    """In the SQLite session: runs the tests marked `postgres` in one child process, when the first of them has its turn."""
+    """In the SQLite session: runs the tests marked `postgres` in child processes, when the first of them has its turn.
+
+    With xdist there are as many children as workers, so that no worker only waits.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._reports: dict[str, list[pytest.TestReport]] | None = None
+        self._reports: dict[str, list[pytest.TestReport]] = {}
         self._child_output = ""
 
     @pytest.hookimpl(tryfirst=True)
@@ -130,33 +133,43 @@ class Delegate:
         return True
 
     def _reports_of(self, item: pytest.Item) -> list[pytest.TestReport]:
-        if self._reports is None:
-            self._reports = self._run_once(
-                [
-                    other.nodeid
-                    for other in item.session.items
-                    if other.get_closest_marker("postgres")
-                ]
-            )
+        if item.nodeid not in self._reports:
+            self._run_shares(item)
         return self._reports.get(item.nodeid) or [self._missing(item)]
 
-    def _run_once(self, names: list[str]) -> dict[str, list[pytest.TestReport]]:
-        """Run the child, or read what another xdist worker's child found; every worker has collected the same tests."""
-        with shared_folder(self._config) as folder:
+    def _run_shares(self, item: pytest.Item) -> None:
+        """Take every share that nobody has; then wait for those that other xdist workers took."""
+        marked = [
+            other.nodeid for other in item.session.items if other.get_closest_marker("postgres")
+        ]
+        shares = in_shares(marked, self._number_of_workers())
+        for wait in (False, True):
+            for number, names in enumerate(shares):
+                self._run_share(number, names, wait=wait)
+
+    def _number_of_workers(self) -> int:
+        workerinput = getattr(self._config, "workerinput", {})
+        return int(workerinput.get("workercount", 1))
+
+    def _run_share(self, number: int, names: list[str], *, wait: bool) -> None:
+        """Run a child for it, or read what another worker's child found; all workers have collected the same tests."""
+        with shared_folder(self._config, f"postgres-{number}", wait=wait) as folder:
+            if folder is None:
+                return
             reports, output = folder / "reports", folder / "output"
             if not output.exists():
                 reports.touch()
-                output.write_text(self._run_child(names, reports))
+                output.write_text(self._run_child(number, names, reports))
             self._child_output = output.read_text()
-            return self._read(reports)
+            self._reports.update(self._read(reports))
 
-    def _run_child(self, names: list[str], reports: Path) -> str:
+    def _run_child(self, number: int, names: list[str], reports: Path) -> str:
         arguments = reports.with_name("arguments")
         arguments.write_text(
             "\n".join([*(["--long"] if self._config.getoption("--long") else []), *names])
         )
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"@{arguments}"]
-        environment = self._child_environment(reports)
+        environment = self._child_environment(number, reports)
         done = subprocess.run(
             command,
             cwd=self._config.rootpath,
@@ -167,11 +180,12 @@ class Delegate:
         )
         return done.stdout + done.stderr
 
-    def _child_environment(self, reports: Path) -> dict[str, str]:
+    def _child_environment(self, number: int, reports: Path) -> dict[str, str]:
         inherited = {
             name: value for name, value in os.environ.items() if name not in _ONLY_FOR_THE_PARENT
         }
-        return {**inherited, "DATABASE_URL": server_url(), REPORTS_FILE: str(reports)}
+        database = with_database(server_url(), f"fumarole_{number}")
+        return {**inherited, "DATABASE_URL": database, REPORTS_FILE: str(reports)}
 
     def _read(self, path: Path) -> dict[str, list[pytest.TestReport]]:
         found: dict[str, list[pytest.TestReport]] = {}
@@ -189,15 +203,39 @@ class Delegate:
         )
 
 
+def in_shares(names: list[str], count: int) -> list[list[str]]:
+    """The tests in shares of much the same size; a file stays whole."""
+    files: dict[str, list[str]] = {}
+    for name in names:
+        files.setdefault(name.partition("::")[0], []).append(name)
+    shares: list[list[str]] = [[] for _ in range(count)]
+    for tests in sorted(files.values(), key=len, reverse=True):
+        min(shares, key=len).extend(tests)
+    return [share for share in shares if share]
+
+
 @contextmanager
-def shared_folder(config: pytest.Config) -> Iterator[Path]:
-    """A temporary folder that the xdist workers of this run share, held by one of them at a time."""
+def shared_folder(config: pytest.Config, name: str, *, wait: bool) -> Iterator[Path | None]:
+    """A temporary folder that the xdist workers of this run share, held by one of them at a time.
+
+    None if another holds it and this one does not wait.
+    """
     own: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-    folder = (own.parent if hasattr(config, "workerinput") else own) / "postgres"
+    folder = (own.parent if hasattr(config, "workerinput") else own) / name
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+        else:
+            yield folder
+
+
+def with_database(address: str, name: str) -> str:
+    """The address of a database of that name on the same server."""
+    place, _, options = address.partition("?")
+    return f"{place.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")
 
 
 def new_database(name: str) -> str:
@@ -212,5 +250,4 @@ def new_database(name: str) -> str:
             sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
         )
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    address, _, options = server_url().partition("?")
-    return f"{address.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")
+    return with_database(server_url(), name)
