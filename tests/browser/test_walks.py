@@ -173,7 +173,9 @@ def _change_the_rules(page: Page) -> None:
     expect(page.locator("#verdict")).to_contain_text("This policy can be used")
     picture(page, "policy")
     page.get_by_role("button", name="Apply policy").click()
-    page.locator(".history-list").get_by_role("link").last.click()
+    expect(page.get_by_text(re.compile(r"Policy \d+ applied"))).to_be_visible()
+    the_one_before = page.locator(".history-list").get_by_role("link").nth(1)
+    the_one_before.click()
     page.get_by_role("button", name="Go back to this policy").click()
     expect(page.locator("#text")).to_have_value(text)
 
