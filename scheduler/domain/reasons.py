@@ -28,6 +28,7 @@ class ReasonCode(StrEnum):
     EXCEEDS_CLUSTER = "ExceedsCluster"
     NO_NODE_FITS = "NoNodeFits"
     WAITING_FOR_QUOTA = "WaitingForQuota"
+    RESERVED_FOR_GUARANTEES = "ReservedForGuarantees"
     OVER_DESERVED_NOT_RECLAIMABLE = "OverDeservedNotReclaimable"
     GANG_INCOMPLETE = "GangIncomplete"
     FRAGMENTED = "Fragmented"
@@ -142,6 +143,14 @@ REASONS: Final[tuple[ReasonEntry, ...]] = (
         "It starts when {short} more come free in {level}, as jobs there end.",
         is_about_room=True,
         lacks_room=True,
+    ),
+    ReasonEntry(
+        ReasonCode.RESERVED_FOR_GUARANTEES,
+        "It starts when {short} more come free in the cluster: what is free now is guaranteed to "
+        "other queues.",
+        is_about_room=True,
+        lacks_room=True,
+        more_nodes_help=True,
     ),
     ReasonEntry(
         ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE,

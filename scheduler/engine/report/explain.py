@@ -28,6 +28,7 @@ from scheduler.engine.report.lacking_room import (
     gang_incomplete,
     over_deserved,
     reclaim_in_progress,
+    reserved_for_guarantees,
     short_of_quota,
 )
 from scheduler.engine.report.too_large import exceeds_capability, exceeds_cluster, no_node_fits
@@ -49,6 +50,7 @@ QUESTIONS: Mapping[ReasonCode, Question] = {
     ReasonCode.NO_NODE_FITS: no_node_fits,
     ReasonCode.RECLAIM_IN_PROGRESS: reclaim_in_progress,
     ReasonCode.WAITING_FOR_QUOTA: short_of_quota,
+    ReasonCode.RESERVED_FOR_GUARANTEES: reserved_for_guarantees,
     ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE: over_deserved,
     ReasonCode.GANG_INCOMPLETE: gang_incomplete,
     ReasonCode.FRAGMENTED: fragmented,

@@ -155,6 +155,38 @@ def _is_cluster_limit(session: Session, check: Check) -> bool:
     return not is_own_limit(session, row, dim)
 
 
+def reserved_for_guarantees(session: Session, gang: Gang) -> Finding | None:
+    """Enough is free, but other queues are guaranteed a part of it that they do not use yet."""
+    quotas = session.quotas
+    if gang.failed != "quota" or quotas is None or quotas.reserved is None:
+        return None
+    needed = needed_amounts(session, gang)
+    reserved = quotas.reserved.beside(gang.queue, needed)
+    free = session.total - session.queue_usage.allocated[session.queue_tree.root]
+    kept = (needed > 0) & (reserved > 0) & (needed > free - reserved)
+    if not kept.any() or (needed > free)[session.queue_usage.dims].any():
+        return None
+    dim = int(np.flatnonzero(kept)[0])
+    resource = session.snapshot.resources[dim]
+    need = int(needed[dim])
+    short = need - int(free[dim] - reserved[dim])
+    amount = partial(format_quantity, resource)
+    message = (
+        f"Needs {quantity(resource, need)} at once; {amount(int(free[dim]))} are free, "
+        f"but {amount(int(reserved[dim]))} are kept for queues that are guaranteed them. "
+        f"{amount(short)} short."
+    )
+    figures = {
+        "resource": resource,
+        "need": need,
+        "free": int(free[dim]),
+        "reserved": int(reserved[dim]),
+        "short": short,
+        **placeable_figures(gang),
+    }
+    return Finding(ReasonCode.RESERVED_FOR_GUARANTEES, message, figures)
+
+
 # Nodes
 
 

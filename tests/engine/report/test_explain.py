@@ -429,6 +429,36 @@ def test_the_last_session_of_a_promise_is_one_more_session():
     )
 
 
+def held_by_guarantee(asks):
+    """Five of the eight GPUs are free; q2 is guaranteed four of them, and q0 has its due."""
+    return explained(
+        name="new",
+        nodes=[node("n1", cpu=8, gpu=8)],
+        queues=[
+            queue("root"),
+            queue("q0", deserved={"gpu": 3}),
+            queue("q1", deserved={"gpu": asks}),
+            queue("q2", deserved={"gpu": 4}, guarantee={"gpu": 4}),
+        ],
+        jobs=[job("other", "q0", tasks=3, gpu=1, on="n1"), job("new", "q1", gpu=asks)],
+    )
+
+
+def test_room_that_other_queues_are_guaranteed():
+    found = held_by_guarantee(asks=2)
+
+    assert found.code is ReasonCode.RESERVED_FOR_GUARANTEES
+    assert found.message == (
+        "Needs 2 nvidia.com/gpu at once; 5 are free, but 4 are kept for queues that are "
+        "guaranteed them. 1 short."
+    )
+    assert found.figures["short"] == 1000
+
+
+def test_a_gang_that_is_too_large_for_what_is_free_is_told_that_first():
+    assert held_by_guarantee(asks=6).code is not ReasonCode.RESERVED_FOR_GUARANTEES
+
+
 def test_behind_others_in_a_strict_line():
     jobs = [
         job("first", cpu=3, created=1.0),
