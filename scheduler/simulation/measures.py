@@ -16,7 +16,7 @@ from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import COMMON, units_per_one
 from scheduler.domain.snapshot import Snapshot
-from scheduler.domain.tables import Times, sums_by
+from scheduler.domain.tables import Rows, Times, sums_by
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.decisions import Outcome
 from scheduler.simulation.world import Change, Gang, World
@@ -73,6 +73,7 @@ class Measures:
         self._due = _Due(snapshot)
         self._short: Times = np.zeros(len(snapshot.queues))
         self._asked: Times = np.zeros(len(snapshot.queues))
+        self._unmet_dues: Times = np.zeros(len(snapshot.queues))
         # how long the guarantee has been unmet until now
         self._unmet_guarantees: Times = np.zeros(len(snapshot.queues))
         self._longest: Times = np.zeros(len(snapshot.queues))
@@ -101,7 +102,9 @@ class Measures:
         self._due.look(snapshot)
         self._asked += self._due.asks * passed
         self._short += self._due.is_short * passed
-        self._unmet_guarantees = np.where(self._due.is_unmet, self._unmet_guarantees + passed, 0.0)
+        self._unmet_dues += self._due.is_due_unmet * passed
+        is_unmet = self._due.is_guarantee_unmet
+        self._unmet_guarantees = np.where(is_unmet, self._unmet_guarantees + passed, 0.0)
         self._longest = np.maximum(self._longest, self._unmet_guarantees)
         self._draw_point(moment, used)
 
@@ -172,6 +175,9 @@ class Measures:
             "waits": self._waits_by_size(),
             "shortfall": self._by_queue(
                 self._short / np.maximum(self._asked, 1e-9), self._asked > 0
+            ),
+            "dueUnmet": self._by_queue(
+                self._unmet_dues / np.maximum(self._asked, 1e-9), self._asked > 0
             ),
             "guaranteeUnmetSeconds": self._by_queue(self._longest, self._due.guarantees),
             "sessions": self.sessions,
@@ -273,7 +279,10 @@ class _Due:
         self.guarantee: Amounts = np.where(leaves[:, None], guarantee.reshape(deserved.shape), 0)
         self.guarantees = self.guarantee.any(axis=1)
         nobody: Any = np.zeros(len(specs), dtype=np.bool_)
-        self.asks = self.is_short = self.is_unmet = nobody
+        self.asks = nobody
+        self.is_short = nobody
+        self.is_due_unmet = nobody
+        self.is_guarantee_unmet = nobody
 
     def look(self, snapshot: Snapshot) -> None:
         groups = snapshot.groups
@@ -288,23 +297,25 @@ class _Due:
         asks = (self.deserved > 0) & (allocated + pending >= self.deserved)
         self.asks = np.any(asks, axis=1)
         self.is_short = self.asks & ~(asks & (allocated >= self.deserved)).any(axis=1)
+        waiting = alive[sums.group_counts[alive, PodStatus.PENDING] >= groups.min_member[alive]]
+        self.is_due_unmet = self.is_short & self._could_start(
+            snapshot, waiting, allocated, self.deserved
+        )
         if self.guarantees.any():
-            self.is_unmet = self._unmet_guarantees(snapshot, alive, allocated)
+            self.is_guarantee_unmet = self._could_start(
+                snapshot, waiting, allocated, self.guarantee
+            )
 
-    def _unmet_guarantees(self, snapshot: Snapshot, alive: Amounts, allocated: Amounts) -> Any:
-        """A gang waits that would be within the guarantee of all that it asks for and the queue has
-        a guarantee of.
+    def _could_start(
+        self, snapshot: Snapshot, waiting: Rows, allocated: Amounts, limit: Amounts
+    ) -> Any:
+        """Queues in which a gang waits that would be within this limit of all that it asks for and
+        the limit names.
         """
-        groups = snapshot.groups
-        waiting = alive[
-            snapshot.aggregates.group_counts[alive, PodStatus.PENDING] >= groups.min_member[alive]
-        ]
-        queue = groups.queue[waiting]
-        asked = groups.min_resources[waiting]
-        named = (self.guarantee[queue] > 0) & (asked > 0)
+        queue = snapshot.groups.queue[waiting]
+        asked = snapshot.groups.min_resources[waiting]
+        named = (limit[queue] > 0) & (asked > 0)
         devices = np.array([name not in COMMON for name in snapshot.resources])
         covered = ~((asked > 0) & devices & ~named).any(axis=1) & named.any(axis=1)
-        within = ((allocated[queue] + asked <= self.guarantee[queue]) | ~named).all(
-            axis=1
-        ) & covered
-        return np.bincount(queue[within], minlength=len(self.guarantee)) > 0
+        within = ((allocated[queue] + asked <= limit[queue]) | ~named).all(axis=1) & covered
+        return np.bincount(queue[within], minlength=len(limit)) > 0

@@ -171,3 +171,15 @@ def test_the_end_of_a_pod_that_nobody_waits_for_needs_no_session():
 
     assert measures.document()["finished"] == 4
     assert measures.sessions <= 3
+
+
+@pytest.mark.parametrize(("asks", "unmet"), [(2, 1.0), (3, 0.0)])
+def test_a_due_is_unmet_only_if_a_gang_waits_that_would_be_within_it(asks, unmet):
+    """q2 asks for its two GPUs and has none of them; a gang of three would have more than that."""
+    queues = f"- {{name: q1, deserved: {{{GPU}: 2}}}}\n- {{name: q2, deserved: {{{GPU}: 2}}}}\n"
+    jobs = [one("a", seconds=500.0), one("b", at=0.5, gpu=asks, queue="q2")]
+
+    figures = run_load(small(queues), BOUND, jobs, 100.0).document()
+
+    assert figures["shortfall"]["q2"] == pytest.approx(1.0)
+    assert figures["dueUnmet"]["q2"] == pytest.approx(unmet)
