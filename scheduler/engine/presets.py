@@ -28,7 +28,7 @@ FUMAROLE: Final = Policy(
     ),
     configurations={
         "allocate": {"setAside": 8},
-        "preempt": {"wholeGangs": True, "minRunSeconds": 300},
+        "preempt": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
         "reclaim": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
     },
 )

@@ -55,15 +55,17 @@ SETTINGS_OF_PRESETS: Final = (
         "reclaim",
         "patienceSeconds",
         0,
-        "With wholeGangs: nothing is evicted for a queue whose gang has a place set aside that is "
-        "free within this time.",
+        "With wholeGangs: pods that are expected to end within this time are not evicted, and "
+        "nothing is evicted for a queue whose gang has a place set aside that is free by then. A "
+        "guarantee does not wait.",
     ),
     Setting(
         "preempt",
         "wholeGangs",
         False,
         "Inside a queue, a gang of higher priority evicts whole gangs of lower priority, or "
-        "members beyond their minimum, and only if it can then start.",
+        "members beyond their minimum, and only if it can then start. Where run times are "
+        "declared, it evicts nothing if that loses more work than it gains by not waiting.",
     ),
     Setting(
         "preempt",
@@ -71,6 +73,13 @@ SETTINGS_OF_PRESETS: Final = (
         0,
         "With wholeGangs: pods that started less than this time ago are not evicted for a gang of "
         "higher priority. The time doubles with each eviction of the gang.",
+    ),
+    Setting(
+        "preempt",
+        "patienceSeconds",
+        0,
+        "With wholeGangs: pods that are expected to end within this time are not evicted for a "
+        "gang of higher priority. It needs declared run times (fumarole.io/run-seconds).",
     ),
     Setting(
         "allocate",

@@ -157,7 +157,11 @@ UNUSED_ARGUMENTS: Final[Mapping[str, frozenset[str]]] = {
 SETTINGS: Final[Mapping[str, Mapping[str, Reader]]] = {
     "enqueue": {},
     "allocate": {"setAside": read_level},
-    "preempt": {"wholeGangs": read_flag, "minRunSeconds": read_seconds},
+    "preempt": {
+        "wholeGangs": read_flag,
+        "minRunSeconds": read_seconds,
+        "patienceSeconds": read_seconds,
+    },
     "reclaim": {
         "breakGangs": read_flag,
         "strictDeserved": read_flag,

@@ -1,7 +1,8 @@
 """Preempt with `wholeGangs`: inside one queue, a gang takes the room of gangs of lower priority.
 
 Victims are chosen for the whole gang at once, as in reclaim: gangs as a whole, or members beyond a
-gang's minimum, and nobody goes unless all of the gang starts.
+gang's minimum, and nobody goes unless all of the gang starts. Where run times are declared, nobody
+goes either if that loses more work than the gang gains by not waiting.
 
 Why it comes to rest: a gang that was evicted before does not make its queue fall below its due, or
 further below it. So it does not undo what reclaim did, and of the gangs that run in the queue more
@@ -11,6 +12,7 @@ tries again it has been evicted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,13 +21,13 @@ import numpy as np
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
-from scheduler.engine.eviction.candidate_gangs import GangCandidates
+from scheduler.engine.eviction.candidate_gangs import GangCandidates, cluster_parts
 from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_victims import Victim
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
-from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
+from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch, carry_out
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -61,12 +63,13 @@ def _above_others(session: Session, rows: Rows) -> Rows:
 
 
 class GangPreemption:
-    """Configuration: `minRunSeconds`."""
+    """Configuration: `minRunSeconds`, `patienceSeconds`."""
 
     def __init__(self, session: Session, starving: list[Gang]) -> None:
         self.session = session
         settings = session.policy.configurations.get("preempt", {})
-        protection = Protection(session, number(settings, "minRunSeconds", 0))
+        patience = number(settings, "patienceSeconds", 0)
+        protection = Protection(session, number(settings, "minRunSeconds", 0), patience)
         self.candidates = GangCandidates(session, _STATUSES, protection.of)
         self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
@@ -88,23 +91,46 @@ class GangPreemption:
         was_evicted = self._was_evicted(gang)
         if not self._may_preempt(gang) or self.failed.include(gang, is_bound=was_evicted):
             return False
-        if self._make_room(gang):
-            return True
-        self.failed.add(gang, is_bound=was_evicted)
-        return False
+        plan = self._find_plan(gang)
+        if plan is None:
+            self.failed.add(gang, is_bound=was_evicted)
+            return False
+        if self._loses_too_much(gang, plan):
+            return False
+        return self._evict_for(gang, plan)
 
     def _was_evicted(self, gang: Gang) -> bool:
         return bool(self.session.snapshot.groups.evictions[gang.row])
 
-    def _make_room(self, gang: Gang) -> bool:
-        session = self.session
+    def _find_plan(self, gang: Gang) -> Plan | None:
         victims = self._victims(gang)
         if not victims:
-            return False
-        session.preemption_attempts += 1
-        plan = VictimSearch(session, gang, victims, QueueDue(session, gang).allows).find()
-        if plan is None:
-            return False
+            return None
+        self.session.preemption_attempts += 1
+        due = QueueDue(self.session, gang)
+        return VictimSearch(self.session, gang, victims, due.allows).find()
+
+    def _loses_too_much(self, gang: Gang, plan: Plan) -> bool:
+        """Whether more work is lost than the gang would do until its victims end by themselves."""
+        session = self.session
+        pods = session.tasks.missing_pods(gang)
+        parts = cluster_parts(session, session.request[session.pod_classes[pods]])
+        gained = float(parts.sum()) * self._seconds_until_all_end(plan)
+        return sum(victim.cost for victim in plan.victims) > gained
+
+    def _seconds_until_all_end(self, plan: Plan) -> float:
+        """For ever if nobody knows when one of them ends."""
+        snapshot = self.session.snapshot
+        pods = np.concatenate([victim.pods for victim in plan.victims])
+        expected = snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
+        left = snapshot.pods.started[pods] + expected - snapshot.taken_at
+        is_known = left > 0
+        if not is_known.all():
+            return math.inf
+        return float(left.max())
+
+    def _evict_for(self, gang: Gang, plan: Plan) -> bool:
+        session = self.session
         with session.statement() as statement:
             carry_out(session, statement, gang, plan, "preempt")
             if not session.job_pipelined(gang):

@@ -46,7 +46,8 @@ class GangReclamation:
         self.session = session
         settings = session.policy.configurations.get("reclaim", {})
         self.patience = number(settings, "patienceSeconds", 0)
-        self.protection = Protection(session, number(settings, "minRunSeconds", 0))
+        least = number(settings, "minRunSeconds", 0)
+        self.protection = Protection(session, least, self.patience)
         self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
         self.settled = SettledGangs(session, rows)

@@ -77,13 +77,8 @@ class RunningMembers:
         self.groups, firsts = np.unique(self.group, return_index=True)
         self.starts: Rows = np.append(firsts, len(pods))
         self.requests: Amounts = session.request[session.pod_classes[pods]]
-        self.work: Floats = self._sizes() * (self._seconds_run() + START_COSTS)
-
-    def _sizes(self) -> Floats:
-        """The largest part of the cluster that each pod holds of what queues are about."""
-        parts = self.requests / np.maximum(self.session.total, 1)
-        sizes: Floats = np.where(self.session.queue_usage.dims, parts, 0.0).max(axis=1)
-        return sizes
+        seconds = self._seconds_run() + START_COSTS
+        self.work: Floats = cluster_parts(session, self.requests) * seconds
 
     def _seconds_run(self) -> Times:
         started = self.session.snapshot.pods.started[self.pods]
@@ -171,3 +166,10 @@ class RunningMembers:
             if role in left:
                 left[role] -= 1
         return spare
+
+
+def cluster_parts(session: Session, requests: Amounts) -> Floats:
+    """The largest part of the cluster that each of these pods has of what queues are about."""
+    parts = requests / np.maximum(session.total, 1)
+    largest: Floats = np.where(session.queue_usage.dims, parts, 0.0).max(axis=1)
+    return largest

@@ -22,11 +22,13 @@ MOST_GROWTH: Final = 10
 class Protection:
     """`seconds` is the policy's minimum running time.
 
-    A queue may name its own, which holds for all below it that name none.
+    A queue may name its own, which holds for all below it that name none. Pods that are expected to
+    end within `patience` seconds are left to end.
     """
 
-    def __init__(self, session: Session, seconds: float) -> None:
+    def __init__(self, session: Session, seconds: float, patience: float = 0) -> None:
         self._session = session
+        self._patience = patience
         named = session.specs.min_run_seconds
         self._by_queue: Times = np.where(np.isnan(named), seconds, named)
 
@@ -41,20 +43,32 @@ class Protection:
 
     def until(self, pods: Rows) -> Times:
         """Up to when; the beginning of time for pods of which nobody knows when they started."""
-        session = self._session
         started = self._started(pods)
+        until: Times = np.maximum(
+            self._minimum_run_over(pods, started), self._expected_end(pods, started)
+        )
+        return np.where(np.isnan(started), -np.inf, until)
+
+    def _minimum_run_over(self, pods: Rows, started: Times) -> Times:
+        session = self._session
         group = session.snapshot.pods.group[pods]
         evictions = np.minimum(session.snapshot.groups.evictions[group], MOST_GROWTH)
         seconds = self._by_queue[session.snapshot.groups.queue[group]] * GROWTH**evictions
-        until: Times = np.where(np.isnan(started), -np.inf, started + seconds)
-        return until
+        over: Times = started + seconds
+        return over
+
+    def _expected_end(self, pods: Rows, started: Times) -> Times:
+        """When pods end that are expected to end soon; the beginning of time for others."""
+        snapshot = self._session.snapshot
+        ends = started + snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
+        is_soon = ends <= snapshot.taken_at + self._patience
+        return np.where(is_soon, ends, -np.inf)
 
     def _started(self, pods: Rows) -> Times:
-        """When they began to run. A pod that has a place and does not run yet counts from when it
-        was created: one that has just been evicted and is back is not evicted again at once.
+        """When they got their place. Where nobody noted that, a pod that does not run yet counts
+        from when it was created: one that was evicted and is back is not evicted again at once.
         """
-        session = self._session
-        table = session.snapshot.pods
-        is_starting = table.status[pods] != PodStatus.RUNNING
+        table = self._session.snapshot.pods
+        is_starting = (table.status[pods] != PodStatus.RUNNING) & np.isnan(table.started[pods])
         started: Times = np.where(is_starting, table.created[pods], table.started[pods])
         return started

@@ -244,8 +244,10 @@ def said_of(row: Sequence[Any]) -> int:
 
 
 def pod_columns() -> str:
+    """A pod that is bound and does not run yet counts as started when it was bound."""
+    started = "CASE WHEN p.phase = 'Bound' THEN p.bound_at ELSE p.started_at END"
     return (
         "p.id, p.namespace || '/' || p.name, p.podgroup_id, p.pod_class_id, p.task, p.phase, "
         f"p.node_id, {epoch('p.created_at')}, "
-        f"p.borrowed, p.reserved_node_id, p.reserved_until, {epoch('p.started_at')}"
+        f"p.borrowed, p.reserved_node_id, p.reserved_until, {epoch(started)}"
     )

@@ -38,7 +38,7 @@ NODES: Final = (
 )
 
 SAMPLE_TIMES: Final = {
-    "preempt": {"minRunSeconds": 60},
+    "preempt": {"minRunSeconds": 60, "patienceSeconds": 120},
     "reclaim": {"minRunSeconds": 60, "patienceSeconds": 120},
 }
 """A fifth of the default policy's."""

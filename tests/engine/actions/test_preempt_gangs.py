@@ -135,3 +135,28 @@ def test_pods_that_may_not_be_preempted_stay():
     )
 
     assert evicted(run(snapshot, PREEMPT)) == []
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected", "victims"),
+    [(8, 1_200.0, {"low"}), (8, 500.0, set()), (1, 1_200.0, set()), (1, None, {"low"})],
+)
+def test_nobody_goes_if_that_loses_more_work_than_the_gang_gains(tasks, expected, victims):
+    """The eight GPUs of `low` have worked for 400 seconds, and an eviction costs 60 more."""
+    snapshot = scene(
+        aged(job("low", "q1", tasks=8, gpu=1, on="n1"), 400, expected_seconds=expected),
+        job("high", "q1", tasks=tasks, gpu=1, priority=9),
+        queues=ONE,
+    )
+
+    assert names(run(snapshot, PREEMPT)) == victims
+
+
+def test_members_beyond_a_minimum_cost_next_to_nothing():
+    snapshot = scene(
+        aged(job("low", "q1", tasks=8, min=4, gpu=1, on="n1"), 400, expected_seconds=500.0),
+        job("high", "q1", gpu=1, priority=9),
+        queues=ONE,
+    )
+
+    assert evicted(run(snapshot, PREEMPT)) == ["low-7"]

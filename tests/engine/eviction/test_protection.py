@@ -75,3 +75,60 @@ def test_a_gang_that_was_evicted_and_is_back_is_not_evicted_again_before_it_star
     )
 
     assert len(evicted(run(snapshot, policy))) == count
+
+
+@pytest.mark.parametrize(("bound_for", "count"), [(5, 0), (150, 4)])
+def test_a_pod_that_was_just_bound_is_left_in_peace_however_long_it_waited(bound_for, count):
+    bound = {"status": PodStatus.BOUND, "created": NOW - 5_000, "started": NOW - bound_for}
+    snapshot = scene(
+        job("low", "q1", tasks=4, gpu=1, on="n1", pod=bound),
+        job("high", "q1", tasks=8, gpu=1, priority=9),
+        queues=(gpus("q1", 8),),
+    )
+    policy = configured(
+        with_actions(FUMAROLE, "preempt"), preempt={"wholeGangs": True, "minRunSeconds": 100}
+    )
+
+    assert len(evicted(run(snapshot, policy))) == count
+
+
+@pytest.mark.parametrize(("patience", "count"), [(0, 8), (599, 8), (600, 0)])
+def test_pods_that_will_end_soon_are_left_to_end_by_preempt(patience, count):
+    snapshot = scene(
+        aged(job("low", "q1", tasks=8, gpu=1, on="n1"), 100, expected_seconds=700.0),
+        job("high", "q1", tasks=8, gpu=1, priority=9),
+        queues=(gpus("q1", 8),),
+    )
+    policy = configured(
+        with_actions(FUMAROLE, "preempt"), preempt={"wholeGangs": True, "patienceSeconds": patience}
+    )
+
+    assert len(evicted(run(snapshot, policy))) == count
+
+
+@pytest.mark.parametrize(("guaranteed", "count"), [({}, 0), ({"gpu": 4}, 4)])
+def test_pods_that_will_end_soon_are_left_to_end_by_reclaim_unless_for_a_guarantee(
+    guaranteed, count
+):
+    snapshot = scene(
+        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 1_000, expected_seconds=1_060.0),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=(gpus("q1", 4), queue("q2", deserved={"gpu": 4}, guarantee=guaranteed)),
+    )
+    policy = configured(RECLAIM, reclaim={"wholeGangs": True, "patienceSeconds": 60})
+
+    assert len(evicted(run(snapshot, policy))) == count
+
+
+def test_pods_that_should_have_ended_long_ago_may_go():
+    """Nobody knows how long they will stay."""
+    snapshot = scene(
+        aged(job("low", "q1", tasks=8, gpu=1, on="n1"), 1_000, expected_seconds=900.0),
+        job("high", "q1", tasks=8, gpu=1, priority=9),
+        queues=(gpus("q1", 8),),
+    )
+    policy = configured(
+        with_actions(FUMAROLE, "preempt"), preempt={"wholeGangs": True, "patienceSeconds": 600}
+    )
+
+    assert len(evicted(run(snapshot, policy))) == 8

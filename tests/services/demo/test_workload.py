@@ -213,6 +213,7 @@ def test_the_sample_cluster_has_the_default_policy_with_shorter_times():
     changed = changed_settings(policy, DEFAULT_POLICY)
     assert changed == {
         ("preempt", "minRunSeconds"): 60,
+        ("preempt", "patienceSeconds"): 120,
         ("reclaim", "minRunSeconds"): 60,
         ("reclaim", "patienceSeconds"): 120,
     }
