@@ -7,6 +7,7 @@ so that a fair share may be a fraction of a device. Memory and storage are bytes
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -100,6 +101,17 @@ def parse_quantity(resource: str, text: object) -> int:
     if abs(scaled) > MAX_AMOUNT:
         raise QuantityError(resource, text, "is larger than any amount that can be kept")
     return int(scaled)
+
+
+def round_up_quantity(resource: str, text: object) -> int:
+    """The amount in base units as Kubernetes itself counts it: rounded up, from 0 to the largest.
+
+    For objects that an API server has accepted. Raises `QuantityError` for what is no quantity.
+    """
+    if not isinstance(text, str):
+        text = str(text)
+    scaled = _parse_number(resource, text) * units_per_one(resource)
+    return min(max(0, math.ceil(scaled)), MAX_AMOUNT)
 
 
 def _fraction_problem(resource: str) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from scheduler.admission.reading import known_fields
 from scheduler.admission.reading.placement import KEPT, read_affinity, read_toleration
 from scheduler.admission.reading.reader import Reader, shown
-from scheduler.domain.resources import NOTHING, Resources, format_quantity, total
+from scheduler.domain.pod_requests import InitContainer, pod_requests
+from scheduler.domain.resources import NOTHING, Resources, format_quantity
 
 RUN_SECONDS = "fumarole.io/run-seconds"
 EXIT_CODE = "fumarole.io/exit-code"
@@ -107,29 +108,40 @@ def _entries_of(
 
 
 def _read_requests(reader: Reader, spec: Mapping[str, object], path: str) -> Resources:
-    """The requests of a pod, as Kubernetes counts them.
+    """What it takes on a node; see `pod_requests`."""
+    containers: list[Resources] = []
+    for index, item in _entries_of(reader, spec, path, "containers"):
+        containers.append(_of_container(reader, item, f"{path}.containers[{index}]"))
+    init_containers: list[InitContainer] = []
+    for index, item in _entries_of(reader, spec, path, "initContainers"):
+        requests = _of_container(reader, item, f"{path}.initContainers[{index}]")
+        init_containers.append(InitContainer(requests, is_sidecar(item)))
+    whole = reader.mapping(spec.get("resources"), f"{path}.resources")
+    return pod_requests(
+        containers,
+        init_containers,
+        of_pod=_amounts_at_least_zero(reader, whole, "requests", f"{path}.resources"),
+        limits_of_pod=_amounts_at_least_zero(reader, whole, "limits", f"{path}.resources"),
+        overhead=reader.resources(spec.get("overhead"), f"{path}.overhead"),
+    )
 
-    That is all containers together, or the largest init container if that is more, plus the
-    overhead.
-    """
-    amounts = dict(total(_of_containers(reader, spec, path, "containers")))
-    for peak in _of_containers(reader, spec, path, "initContainers"):
-        for name, amount in peak.items():
-            amounts[name] = max(amount, amounts.get(name, 0))
-    needed = Resources(amounts)
-    overhead = reader.resources(spec.get("overhead"), f"{path}.overhead")
-    if overhead:
-        return needed + overhead
-    return needed
+
+def is_sidecar(container: object) -> bool:
+    """Of an init container: whether it runs on beside the others."""
+    return isinstance(container, Mapping) and container.get("restartPolicy") == "Always"
 
 
-def _of_containers(
-    reader: Reader, spec: Mapping[str, object], path: str, key: str
-) -> list[Resources]:
-    found: list[Resources] = []
-    for index, item in _entries_of(reader, spec, path, key):
-        found.append(_of_container(reader, item, f"{path}.{key}[{index}]"))
-    return found
+def _amounts_at_least_zero(
+    reader: Reader, resources: Mapping[str, object], key: str, path: str
+) -> Resources:
+    amounts = reader.resources(resources.get(key), f"{path}.{key}")
+    for name, amount in amounts.items():
+        if amount < 0:
+            where = f"{path}.{key}.{name}"
+            reader.refuse(
+                "negative_quantity", where, f"{where} must be 0 or more.", "write 0 or more"
+            )
+    return amounts.clamped_at_zero()
 
 
 def _of_container(reader: Reader, value: object, path: str) -> Resources:

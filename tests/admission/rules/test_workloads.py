@@ -229,6 +229,36 @@ def test_the_requests_of_a_template_are_added_up():
     assert asked.tolerations == ({"key": "gpu", "operator": "Exists"},)
 
 
+def _requests_of(**spec: object) -> Resources:
+    template = {"spec": spec}
+    reading = read_job(job("default", tasks=[{"name": "t", "template": template}]), FACTS)
+
+    assert reading.violations == ()
+    assert reading.value
+    return reading.value.tasks[0].template.requests
+
+
+def _asking(cpu: str, **fields: str) -> dict[str, object]:
+    return {"resources": {"requests": {"cpu": cpu}}, **fields}
+
+
+def test_a_sidecar_runs_on_beside_the_containers():
+    asked = _requests_of(
+        containers=[_asking("3")], initContainers=[_asking("4", restartPolicy="Always")]
+    )
+
+    assert asked == Resources.parse({"cpu": "7"})
+
+
+def test_a_template_may_ask_for_the_whole_pod():
+    asked = _requests_of(
+        containers=[_asking("3"), _asking("3")],
+        resources={"requests": {"cpu": "4"}, "limits": {"memory": "8Gi"}},
+    )
+
+    assert asked == Resources.parse({"cpu": "4", "memory": "8Gi"})
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
