@@ -18,6 +18,7 @@ from tests.deploy.installed import applies, needed
 BASE = Path(__file__).resolve().parent.parent.parent
 WANTED = {
     "requirements.txt": "run.in",
+    "requirements-kubernetes.txt": "kubernetes.in",
     "requirements-dev.txt": "dev.in",
     "requirements/redis-server.txt": "redis-server.in",
 }
