@@ -35,7 +35,7 @@ class Resource:
 
         Without a namespace it is that of all namespaces.
         """
-        parts = [self._root]
+        parts = [self.root]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]
         parts.append(self.plural)
@@ -46,7 +46,8 @@ class Resource:
         return "/".join(parts)
 
     @property
-    def _root(self) -> str:
+    def root(self) -> str:
+        """The path of its group and version."""
         if not self.group:
             return f"/api/{self.version}"
         return f"/apis/{self.group}/{self.version}"

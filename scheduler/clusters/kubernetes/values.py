@@ -238,10 +238,13 @@ class CommandObject:
 
 @dataclass(frozen=True, slots=True)
 class DisruptionBudgetObject:
-    """A PodDisruptionBudget. `selector` is as it came; an empty one selects all pods."""
+    """A PodDisruptionBudget.
+
+    `selector` is as it came: an empty one selects all pods of the namespace, None selects none.
+    """
 
     meta: ObjectMeta
-    selector: Mapping[str, object] = field(default_factory=dict, hash=False)
+    selector: Mapping[str, object] | None = field(default=None, hash=False)
     disruptions_allowed: int = 0
     min_available: str = ""
     max_unavailable: str = ""

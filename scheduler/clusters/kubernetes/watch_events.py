@@ -12,11 +12,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """Everything there is. What is known and not in it is gone."""
+    """Everything there is. What is known and in neither list is gone."""
 
     resource: Resource
     resource_version: str
     values: tuple[T, ...]
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,285 @@
+"""Pods: what they ask for, who they belong to, and how far they have come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from scheduler.admission.facts import QUEUE_ANNOTATION
+from scheduler.admission.reading.pod import is_sidecar
+from scheduler.admission.reading.workload import GROUP_ANNOTATIONS
+from scheduler.clusters.kubernetes.read.common import (
+    Raw,
+    read_amounts,
+    read_condition,
+    read_meta,
+    read_moment,
+    section,
+    whole_number,
+)
+from scheduler.clusters.kubernetes.values import Condition, ObjectMeta, PodObject, PodPhase
+from scheduler.domain.pod_requests import InitContainer, pod_requests
+from scheduler.domain.resources import Resources
+
+QUEUE_LABELS: Final = (QUEUE_ANNOTATION, "volcano.sh/queue-name", "kai.scheduler/queue")
+"""In this order: ours and Volcano's annotation, as a label too; KubeRay's; that of KAI."""
+
+MIN_MEMBER: Final = "scheduling.volcano.sh/group-min-member"
+TASK: Final = "volcano.sh/task-spec"
+TASK_INDEX: Final = "volcano.sh/task-index"
+JOB_VERSION: Final = "volcano.sh/job-version"
+PREEMPTABLE: Final = "volcano.sh/preemptable"
+STATIC_POD: Final = "kubernetes.io/config.mirror"
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_TOLERATION_FIELDS: Final = ("key", "operator", "value", "effect")
+
+
+def read_pod(raw: Raw) -> PodObject:
+    meta = read_meta(raw)
+    spec = raw["spec"]
+    status = section(raw, "status")
+    annotations = meta.annotations
+    group_of_pods = section(spec, "schedulingGroup")
+    ended = _terminated_states(status)
+    return PodObject(
+        meta=meta,
+        scheduler_name=spec.get("schedulerName", ""),
+        node=spec.get("nodeName", ""),
+        phase=PodPhase(status.get("phase") or "Pending"),
+        requests=read_requests(spec, status),
+        priority=spec.get("priority") or 0,
+        priority_class=spec.get("priorityClassName", ""),
+        preemption_policy=spec.get("preemptionPolicy") or "PreemptLowerPriority",
+        group=_first_of(annotations, GROUP_ANNOTATIONS),
+        native_group=group_of_pods.get("podGroupName", ""),
+        queue=_queue_asked_for(meta),
+        min_member=whole_number(annotations.get(MIN_MEMBER)),
+        task=annotations.get(TASK) or meta.labels.get(TASK, ""),
+        task_index=whole_number(annotations.get(TASK_INDEX) or meta.labels.get(TASK_INDEX)),
+        job_version=whole_number(annotations.get(JOB_VERSION)),
+        preemptable=_is_preemptable(meta),
+        node_selector=section(spec, "nodeSelector"),
+        affinity=section(spec, "affinity"),
+        tolerations=_read_tolerations(spec),
+        gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or ()),
+        claims=_claims(spec),
+        unsupported=unsupported_parts(spec),
+        exit_code=_exit_code(status, ended),
+        reason=status.get("reason", ""),
+        message=_message(status, ended),
+        started=_started(status),
+        finished=_latest(ended, "finishedAt"),
+        scheduled=_scheduled_condition(status),
+        mirrored=STATIC_POD in annotations,
+    )
+
+
+def _first_of(texts: Raw, keys: Iterable[str]) -> str:
+    for key in keys:
+        if texts.get(key):
+            return str(texts[key])
+    return ""
+
+
+def _queue_asked_for(meta: ObjectMeta) -> str:
+    return meta.annotations.get(QUEUE_ANNOTATION, "") or _first_of(meta.labels, QUEUE_LABELS)
+
+
+def _is_preemptable(meta: ObjectMeta) -> bool:
+    """Unless it says otherwise."""
+    told = meta.annotations.get(PREEMPTABLE) or meta.labels.get(PREEMPTABLE)
+    return told != "false"
+
+
+def _read_tolerations(spec: Raw) -> tuple[dict[str, str], ...]:
+    found: list[dict[str, str]] = []
+    for toleration in spec.get("tolerations") or ():
+        kept = {key: toleration[key] for key in _TOLERATION_FIELDS if toleration.get(key)}
+        found.append(kept)
+    return tuple(found)
+
+
+def _claims(spec: Raw) -> tuple[str, ...]:
+    found: list[str] = []
+    for volume in spec.get("volumes") or ():
+        claim = volume.get("persistentVolumeClaim")
+        if claim:
+            found.append(claim["claimName"])
+    return tuple(found)
+
+
+def read_requests(spec: Raw, status: Raw) -> Resources:
+    """What it takes on a node.
+
+    While a pod on a node is resized, it takes the larger of what it has and what it is to have.
+    """
+    granted = None
+    if spec.get("nodeName"):
+        granted = _Granted(status)
+    containers = [_of_container(item, granted) for item in spec["containers"]]
+    init_containers: list[InitContainer] = []
+    for item in spec.get("initContainers") or ():
+        init_containers.append(InitContainer(_of_container(item, granted), is_sidecar(item)))
+    whole = section(spec, "resources")
+    return pod_requests(
+        containers,
+        init_containers,
+        of_pod=read_amounts(whole.get("requests")),
+        limits_of_pod=read_amounts(whole.get("limits")),
+        overhead=read_amounts(spec.get("overhead")),
+    )
+
+
+class _Granted:
+    """What the kubelet has granted to each container of a pod."""
+
+    def __init__(self, status: Raw) -> None:
+        self.is_final = _is_infeasible(status)
+        self._statuses: dict[str, Raw] = {}
+        for key in ("containerStatuses", "initContainerStatuses"):
+            for item in status.get(key) or ():
+                self._statuses[item["name"]] = item
+
+    def amounts(self, name: str) -> list[Resources]:
+        status = self._statuses.get(name, {})
+        given = (section(status, "resources").get("requests"), status.get("allocatedResources"))
+        return [read_amounts(quantities) for quantities in given if quantities]
+
+
+def _is_infeasible(status: Raw) -> bool:
+    """The kubelet has refused the resize: what the spec asks for will not come."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodResizePending" and condition.get("reason") == "Infeasible":
+            return True
+    return False
+
+
+def _of_container(container: Raw, granted: _Granted | None) -> Resources:
+    """A limit without a request is the request."""
+    resources = section(container, "resources")
+    asked = read_amounts({**section(resources, "limits"), **section(resources, "requests")})
+    if granted is None:
+        return asked
+    amounts = granted.amounts(container["name"])
+    if not amounts:
+        return asked
+    if not granted.is_final:
+        amounts.append(asked)
+    return _largest(amounts)
+
+
+def _largest(amounts: list[Resources]) -> Resources:
+    first = amounts[0]
+    if all(other == first for other in amounts):
+        return first
+    most: dict[str, int] = {}
+    for part in amounts:
+        for name, amount in part.items():
+            most[name] = max(amount, most.get(name, 0))
+    return Resources(most)
+
+
+def unsupported_parts(spec: Raw) -> tuple[str, ...]:
+    """What it asks for that no session can honour yet, by name."""
+    return tuple(name for name, asks in _UNSUPPORTED.items() if asks(spec))
+
+
+def _asks_for_pod_affinity(spec: Raw) -> bool:
+    return bool(section(section(spec, "affinity"), "podAffinity").get(_REQUIRED))
+
+
+def _asks_for_pod_anti_affinity(spec: Raw) -> bool:
+    return bool(section(section(spec, "affinity"), "podAntiAffinity").get(_REQUIRED))
+
+
+def _asks_for_spread(spec: Raw) -> bool:
+    """Only where it must: ScheduleAnyway is a preference."""
+    constraints = spec.get("topologySpreadConstraints") or ()
+    return any(item.get("whenUnsatisfiable") == "DoNotSchedule" for item in constraints)
+
+
+def _asks_for_host_ports(spec: Raw) -> bool:
+    for key in ("containers", "initContainers"):
+        for container in spec.get(key) or ():
+            if any(port.get("hostPort") for port in container.get("ports") or ()):
+                return True
+    return False
+
+
+def _asks_for_resource_claims(spec: Raw) -> bool:
+    return bool(spec.get("resourceClaims"))
+
+
+def _asks_for_ephemeral_volumes(spec: Raw) -> bool:
+    return any(volume.get("ephemeral") for volume in spec.get("volumes") or ())
+
+
+_UNSUPPORTED: Final[dict[str, Callable[[Raw], bool]]] = {
+    "pod affinity": _asks_for_pod_affinity,
+    "pod anti-affinity": _asks_for_pod_anti_affinity,
+    "topology spread": _asks_for_spread,
+    "host ports": _asks_for_host_ports,
+    "resource claims": _asks_for_resource_claims,
+    "ephemeral volumes": _asks_for_ephemeral_volumes,
+}
+
+
+def _terminated_states(status: Raw) -> list[dict[str, Any]]:
+    """Of the containers that have ended for good, each with its name; not of sidecars."""
+    found: list[dict[str, Any]] = []
+    for item in status.get("containerStatuses") or ():
+        ended = section(item, "state").get("terminated")
+        if ended:
+            found.append({**ended, "name": item["name"]})
+    return found
+
+
+def _exit_code(status: Raw, ended: list[dict[str, Any]]) -> int | None:
+    """Of the first container that failed; 0 once all have ended well."""
+    for state in ended:
+        if state.get("exitCode"):
+            return int(state["exitCode"])
+    if ended and len(ended) == len(status["containerStatuses"]):
+        return 0
+    return None
+
+
+def _message(status: Raw, ended: list[dict[str, Any]]) -> str:
+    """Of the pod, else of the first container that failed: "main: OOMKilled"."""
+    told = status.get("message")
+    if told:
+        return str(told)
+    for state in ended:
+        if state.get("exitCode"):
+            words = state.get("message") or state.get("reason") or "failed"
+            return f"{state['name']}: {words}"
+    return ""
+
+
+def _started(status: Raw) -> datetime | None:
+    """When its first container began to run."""
+    moments: list[str] = []
+    for item in status.get("containerStatuses") or ():
+        state = section(item, "state")
+        current = state.get("running") or state.get("terminated") or {}
+        if current.get("startedAt"):
+            moments.append(current["startedAt"])
+    if moments:
+        return read_moment(min(moments))
+    return None
+
+
+def _latest(ended: list[dict[str, Any]], key: str) -> datetime | None:
+    moments = [state[key] for state in ended if state.get(key)]
+    if moments:
+        return read_moment(max(moments))
+    return None
+
+
+def _scheduled_condition(status: Raw) -> Condition | None:
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "PodScheduled":
+            return read_condition(condition)
+    return None

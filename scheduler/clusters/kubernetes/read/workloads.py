@@ -1,0 +1,120 @@
+"""Volcano's objects: queues, podgroups, jobs and commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from scheduler.admission.facts import Facts
+from scheduler.admission.reading import queue as queue_reading
+from scheduler.admission.reading import workload as workload_reading
+from scheduler.admission.violations import Violation
+from scheduler.clusters.kubernetes.read.common import (
+    Raw,
+    read_amounts,
+    read_conditions,
+    read_meta,
+    section,
+)
+from scheduler.clusters.kubernetes.values import (
+    CommandObject,
+    JobObject,
+    PodGroupObject,
+    QueueObject,
+)
+from scheduler.domain.lifecycle import WISHES
+from scheduler.domain.queues import DEFAULT, QueueState
+from scheduler.domain.resources import Resources
+
+STATE_ANNOTATION = "fumarole.io/state"
+"""The wish where the CRD has no `spec.state`."""
+
+
+def read_queue(raw: Raw) -> QueueObject:
+    """As admission reads it, but nothing is refused."""
+    meta = read_meta(raw)
+    reading = queue_reading.read_queue(raw, imported=True)
+    if reading.value is None:
+        raise ValueError("; ".join(_flaws(reading.violations)))
+    spec = reading.value.spec
+    names_state = bool(section(raw, "spec").get("state"))
+    annotated = _annotated_wish(meta.annotations)
+    if annotated is not None and not names_state:
+        spec = replace(spec, state=annotated)
+        names_state = True
+    status = section(raw, "status")
+    return QueueObject(
+        meta=meta,
+        spec=spec,
+        names_state=names_state,
+        state=status.get("state", ""),
+        status=status,
+        flaws=_flaws(reading.violations),
+    )
+
+
+def _annotated_wish(annotations: Raw) -> QueueState | None:
+    text = annotations.get(STATE_ANNOTATION, "")
+    if text in [wish.value for wish in WISHES]:
+        return QueueState(text)
+    return None
+
+
+def _flaws(violations: tuple[Violation, ...]) -> tuple[str, ...]:
+    return tuple(violation.message for violation in violations)
+
+
+def read_podgroup(raw: Raw) -> PodGroupObject:
+    spec = section(raw, "spec")
+    status = section(raw, "status")
+    return PodGroupObject(
+        meta=read_meta(raw),
+        queue=spec.get("queue") or DEFAULT,
+        min_member=spec.get("minMember", 1),
+        min_task_member=section(spec, "minTaskMember"),
+        min_resources=_read_minimum(spec),
+        priority_class=spec.get("priorityClassName", ""),
+        network_topology=section(spec, "networkTopology"),
+        phase=status.get("phase", ""),
+        conditions=read_conditions(status),
+    )
+
+
+def _read_minimum(spec: Raw) -> Resources | None:
+    """None where it is not set, which is not the same as nothing."""
+    if spec.get("minResources") is None:
+        return None
+    return read_amounts(spec["minResources"])
+
+
+def read_job(raw: Raw) -> JobObject:
+    """As admission reads it, without the defaults of creation: those are in the object."""
+    reading = workload_reading.read_job(raw, Facts(), is_new=False)
+    if reading.value is None:
+        raise ValueError("; ".join(_flaws(reading.violations)))
+    status = section(raw, "status")
+    state: Any = section(status, "state")
+    return JobObject(
+        meta=read_meta(raw),
+        job=reading.value,
+        phase=state.get("phase", ""),
+        message=state.get("message", ""),
+        retry_count=status.get("retryCount", 0),
+        version=status.get("version", 0),
+        flaws=_flaws(reading.violations),
+    )
+
+
+def read_command(raw: Raw) -> CommandObject:
+    """A command has its fields at the top. Its target is in the namespace of the command."""
+    meta = read_meta(raw)
+    target = section(raw, "target")
+    return CommandObject(
+        meta=meta,
+        action=raw.get("action", ""),
+        target_kind=target.get("kind", ""),
+        target_name=target.get("name", ""),
+        target_namespace=meta.namespace,
+        target_uid=target.get("uid", ""),
+        reason=raw.get("reason") or raw.get("message") or "",
+    )
