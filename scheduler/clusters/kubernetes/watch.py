@@ -137,9 +137,10 @@ class Watch(Generic[T]):
         told = False
         try:
             for line in self._lines(stream):
+                event = self._event(json.loads(line))
                 told = True
                 self._failures = 0
-                yield self._event(json.loads(line))
+                yield event
         finally:
             self._close_stream(stream)
         if not told and time.monotonic() - began < _SHORT_SECONDS:
