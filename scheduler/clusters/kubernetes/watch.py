@@ -94,7 +94,7 @@ class Watch(Generic[T]):
 
     def _back_off(self, problem: Exception) -> float:
         """Twice as long each time, with some chance in it, so that not all come back at once."""
-        doubled = self.times.first_back_off * 2 ** min(self._failures - 1, 16)
+        doubled = self.times.first_back_off * float(1 << min(self._failures - 1, 16))
         chosen = min(doubled, self.times.longest_back_off) * random.uniform(0.75, 1.25)  # noqa: S311
         if isinstance(problem, ApiError) and problem.retry_after:
             return max(chosen, problem.retry_after)
