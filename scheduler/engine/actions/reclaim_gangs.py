@@ -89,7 +89,7 @@ class GangReclamation:
         victims = self.victims_for(gang, claim)
         if not victims:
             return False
-        plan = VictimSearch(session, gang, victims, claim.may_lose).find()
+        plan = VictimSearch(session, gang, victims, claim.keeps_dues).find()
         if plan is None:
             return False
         with session.statement() as statement:

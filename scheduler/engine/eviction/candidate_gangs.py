@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -90,24 +91,27 @@ class RunningMembers:
         """Where the members of the podgroup with this number are."""
         return slice(self.starts[number], self.starts[number + 1])
 
-    @property
+    @cached_property
     def numbers(self) -> Rows:
         """For each pod the number of its podgroup."""
         return np.repeat(np.arange(len(self.groups)), np.diff(self.starts))
 
     # Whole gangs
 
-    def may_go_whole(self) -> Mask:
-        """For each podgroup: no member is protected, and none is starting."""
+    def are_complete(self) -> Mask:
+        """For each podgroup: all its pods that have a place are among these."""
         session = self.session
         is_held = IS_ALLOCATED[session.status]
         held = np.bincount(
             session.snapshot.pods.group[is_held], minlength=len(session.snapshot.groups)
         )
-        is_complete = held[self.groups] == np.diff(self.starts)
+        complete: Mask = held[self.groups] == np.diff(self.starts)
+        return complete
+
+    def have_protected(self) -> Mask:
+        """For each podgroup: some of its pods are left in peace."""
         protected = np.bincount(self.numbers[self.is_protected], minlength=len(self.groups))
-        may_go: Mask = is_complete & (protected == 0)
-        return may_go
+        return protected > 0
 
     def amounts_by_group(self) -> Amounts:
         if not len(self.groups):

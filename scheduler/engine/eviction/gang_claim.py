@@ -123,6 +123,10 @@ class Claim:
         """
         if not all(victim.amounts[self.short].any() for victim in victims):
             return False
+        return self.keeps_dues(victims)
+
+    def keeps_dues(self, victims: Sequence[Victim]) -> bool:
+        """The same for victims that all free something of what is short."""
         lost: dict[int, Amounts] = {}
         for queue, amounts in FreedByVictims(victims).by_queue().items():
             for row in self._crossed_above(queue):

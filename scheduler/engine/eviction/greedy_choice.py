@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,9 @@ class GreedyChoice:
         prices.take_all_back()
         return best
 
-    def _first_enough(self, there: list[OnNode], missing: list[int], least: float) -> list[Victim]:
+    def _first_enough(
+        self, there: Iterator[OnNode], missing: list[int], least: float
+    ) -> list[Victim]:
         """In order of cost until it is enough; then without those that are not needed.
 
         None if they cost as much as `least`, for which others are to be had.
@@ -151,6 +154,7 @@ class NodePrices:
         self.session = session
         self.request: Amounts = session.request[pod_class]
         self._dims: list[int] = np.flatnonzero(self.request > 0).tolist()
+        self._asked = [(dim, int(self.request[dim])) for dim in self._dims]
         self._room = room
         self._table = table
         self._offers = table.on_nodes
@@ -158,6 +162,7 @@ class NodePrices:
         self._suitable = session.node_scores(pod_class).suitable
         self._fitting: Amounts = np.where(self._suitable, copies(room, self.request), 0)
         self._prices = self._all_prices()
+        self._rows: dict[int, Rows] = {}
         self._aside: dict[int, float] = {}  # nodes that are set aside, and their prices
 
     def _all_prices(self) -> Floats:
@@ -176,7 +181,7 @@ class NodePrices:
 
     def tightest_node(self) -> int:
         """Of the nodes with room, the one for the fewest pods; -1 if there is none."""
-        nodes = np.flatnonzero(self._fitting)
+        (nodes,) = self._fitting.nonzero()
         if not len(nodes):
             return _NO_NODE
         return int(nodes[self._fitting[nodes].argmin()])
@@ -214,18 +219,19 @@ class NodePrices:
         missing: list[int] = np.maximum(0, self.request - self._room[:, node]).tolist()
         return missing
 
-    def on_node(self, node: int) -> list[OnNode]:
+    def on_node(self, node: int) -> Iterator[OnNode]:
         """Victims that would free something missing there, cheapest first."""
-        rows = self._helpful_rows(node)
-        victims = self._offers.victim[rows].tolist()
-        frees = self._offers.frees[:, rows].T.tolist()
-        found = []
-        for victim, freed in zip(victims, frees, strict=True):
-            found.append(OnNode(self._table.victim(victim), freed))
-        return found
+        for row in self._helpful_rows(node).tolist():
+            victim = self._table.victim(int(self._offers.victim[row]))
+            yield OnNode(victim, self._offers.frees[:, row].tolist())
 
     def _helpful_rows(self, node: int) -> Rows:
-        """Their rows among the offers, cheapest first."""
+        """Their rows among the offers, cheapest first; kept as long as nothing changes."""
+        if node not in self._rows:
+            self._rows[node] = self._find_helpful_rows(node)
+        return self._rows[node]
+
+    def _find_helpful_rows(self, node: int) -> Rows:
         there = self._offers.on(node)
         victims = self._offers.victim[there]
         is_missing = self.request > self._room[:, node]
@@ -238,9 +244,17 @@ class NodePrices:
     def follow_placement(self, node: int) -> None:
         """A pod of the class has its place on this node."""
         self._fitting[node] -= 1
+        self._rows.clear()
         self._renew_price(node)
 
     def follow_eviction(self, victim: Victim) -> None:
-        nodes = self.session.nodes[victim.pods]
-        fitting = copies(self._room[:, nodes], self.request)
-        self._fitting[nodes] = np.where(self._suitable[nodes], fitting, 0)
+        self._rows.clear()
+        for node in set(self.session.nodes[victim.pods].tolist()):
+            self._fitting[node] = self._copies_on(node)
+
+    def _copies_on(self, node: int) -> int:
+        """How many pods of the class have room on the node; plain numbers, for one node."""
+        if not self._suitable[node]:
+            return 0
+        room: list[int] = self._room[:, node].tolist()
+        return max(0, min(room[dim] // amount for dim, amount in self._asked))

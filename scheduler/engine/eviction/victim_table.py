@@ -50,9 +50,11 @@ class VictimTable:
         self.amounts: Amounts = np.ascontiguousarray(amounts.T)
         work = np.concatenate([members.work[spare] * SPARE, members.work_by_group()])
         self.cost: Floats = work[order]
-        self.is_left: Mask = np.concatenate(
-            [np.ones(len(spare), dtype=np.bool_), members.may_go_whole()]
-        )[order]
+        self._is_complete = members.are_complete()
+        self._is_there: Mask = np.ones(len(members.pods), dtype=np.bool_)
+        may_go_whole = self._is_complete & ~members.have_protected()
+        is_spare_left = np.ones(len(spare), dtype=np.bool_)
+        self.is_left: Mask = np.concatenate([is_spare_left, may_go_whole])[order]
         self.turn: Rows = self._turns()
 
     def _turns(self) -> Rows:
@@ -165,11 +167,14 @@ class VictimTable:
 
     def renew(self, groups: Iterable[int]) -> None:
         """These podgroups have lost pods. What the others offer is the same."""
-        for group in sorted(set(groups)):
-            number = int(np.searchsorted(self._members.groups, group))
-            if number < len(self._members.groups) and self._members.groups[number] == group:
-                self._renew_spare(number)
-                self._renew_whole(number)
+        known = self._members.groups
+        changed = np.unique(np.array(list(groups), dtype=np.intp))
+        numbers = np.searchsorted(known, changed)
+        is_known = numbers < len(known)
+        is_known[is_known] = known[numbers[is_known]] == changed[is_known]
+        for number in numbers[is_known].tolist():
+            self._renew_spare(number)
+            self._renew_whole(number)
 
     def _renew_spare(self, number: int) -> None:
         """Members that went are not offered any more, nor more members than the gang can spare now.
@@ -186,23 +191,21 @@ class VictimTable:
         self.is_left[kept] = True
 
     def _renew_whole(self, number: int) -> None:
+        """The gang is offered without the members that went."""
         members = self._members
         row = int(self._ends[number])
         own = members.places_of(number)
+        was_there = self._is_there[own]
         is_there = IS_ALLOCATED[self.session.status[members.pods[own]]]
-        places = np.flatnonzero(is_there) + own.start
+        gone = np.flatnonzero(was_there & ~is_there) + own.start
+        self._is_there[own] = is_there
         self._victims.pop(row, None)
-        self.amounts[:, row] = members.requests[places].sum(axis=0)
-        self.cost[row] = members.work[places].sum()
-        self.is_left[row] = self._is_offered_whole(number, places)
-        nodes = self.session.nodes[members.pods[places]].astype(np.intp)
-        self.on_nodes.replace(row, nodes, members.requests[places])
-
-    def _is_offered_whole(self, number: int, places: Rows) -> bool:
-        if not len(places) or self._members.is_protected[places].any():
-            return False
-        held = self.session.tasks.pods_of(int(self._members.groups[number]))
-        return bool(IS_ALLOCATED[self.session.status[held]].sum() == len(places))
+        self.amounts[:, row] -= members.requests[gone].sum(axis=0)
+        self.cost[row] = members.work[own][is_there].sum()
+        is_protected = bool((members.is_protected[own] & is_there).any())
+        self.is_left[row] = bool(self._is_complete[number] and is_there.any() and not is_protected)
+        nodes = self.session.nodes[members.pods[gone]].astype(np.intp)
+        self.on_nodes.take_off(row, nodes, members.requests[gone])
 
 
 class NodeOffers:
@@ -217,6 +220,8 @@ class NodeOffers:
         keys, place = np.unique(nodes * victim_count + victims, return_inverse=True)
         frees = np.zeros((len(keys), requests.shape[1]), dtype=np.int64)
         np.add.at(frees, place, requests)
+        self._keys = keys
+        self._victim_count = victim_count
         self.frees: Amounts = np.ascontiguousarray(frees.T)
         self.victim: Rows = keys % max(1, victim_count)
         self.node: Rows = keys // max(1, victim_count)
@@ -238,12 +243,10 @@ class NodeOffers:
         least: Floats = np.minimum.reduceat(numbers, self._starts[self.nodes])
         return least
 
-    def replace(self, victim: int, nodes: Rows, requests: Amounts) -> None:
-        """This victim has only these pods left, all of them on nodes where it had some before."""
-        own = np.flatnonzero(self.victim == victim)
-        self.frees[:, own] = 0
-        places = own[np.searchsorted(self.node[own], nodes)]
-        np.add.at(self.frees.T, places, requests)
+    def take_off(self, victim: int, nodes: Rows, requests: Amounts) -> None:
+        """This victim no longer has pods that ask for this on these nodes."""
+        places = np.searchsorted(self._keys, nodes * self._victim_count + victim)
+        np.subtract.at(self.frees.T, places, requests)
 
 
 class Offered:

@@ -197,5 +197,9 @@ def carry_out(
     for victim in plan.victims:
         for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
             statement.evict(victim.gang, pod, action, gang, choice)
-    for pod, node in zip(session.tasks.missing_pods(gang), plan.nodes, strict=True):
-        statement.pipeline(gang, int(session.pod_classes[pod]), [pod], [node])
+    pods = session.tasks.missing_pods(gang)
+    first = 0
+    for pod_class, count in missing_runs(session, gang):
+        run = slice(first, first + count)
+        statement.pipeline(gang, pod_class, pods[run], plan.nodes[run])
+        first += count
