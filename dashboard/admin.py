@@ -50,9 +50,10 @@ _SECRET = ("digest", "password", "content")
 
 def _admin_for(model: type[Model]) -> type[ReadOnlyAdmin]:
     names = {field.name for field in model._meta.fields}
-    related = [
-        field.name for field in model._meta.fields if isinstance(field, Field) and field.is_relation
-    ]
+    related = []
+    for field in model._meta.fields:
+        if isinstance(field, Field) and field.is_relation:
+            related.append(field.name)
     return type(
         f"{model.__name__}Admin",
         (ReadOnlyAdmin,),

@@ -266,11 +266,10 @@ def trusted_proxies() -> list[str]:
         this_machine = ["127.0.0.1", "::1"]
     else:
         this_machine = []
-    given = [
-        entry.strip()
-        for entry in env.list("TRUSTED_PROXIES", default=this_machine)
-        if entry.strip()
-    ]
+    given = []
+    for entry in env.list("TRUSTED_PROXIES", default=this_machine):
+        if entry.strip():
+            given.append(entry.strip())
     for entry in given:
         require_network(entry)
     return given

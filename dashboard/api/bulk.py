@@ -99,7 +99,10 @@ class BulkRuns(EndpointSet):
 
     def as_objects(self, rows: Rows) -> Objects:
         counts = counts_of_runs([run.pk for run in rows])
-        return [run_object(run, counts.get(run.pk, {})) for run in rows]
+        objects = []
+        for run in rows:
+            objects.append(run_object(run, counts.get(run.pk, {})))
+        return objects
 
     def create(self, request: Request) -> Response:
         verb = self._given_verb()
@@ -109,7 +112,9 @@ class BulkRuns(EndpointSet):
         if not possible:
             self._refuse_if_forbidden(found)
         query = given_text(request.data, "query", longest=1024)
-        keys = [(choice.row.namespace, choice.row.name) for choice in possible]
+        keys = []
+        for choice in possible:
+            keys.append((choice.row.namespace, choice.row.name))
         with self.undone_in_dry_run():
             run = start_bulk_run(verb.action, keys, by=self.actor, reason=reason, query=query)
             body = self.as_objects([run])[0]
@@ -169,7 +174,9 @@ class BulkRuns(EndpointSet):
     def _named_jobs(self, names: Any) -> tuple[JobRow, ...]:
         keys = _keys_of(names)
         rows = jobs_named(keys, self.access)
-        found = {(row.namespace, row.name) for row in rows}
+        found = set()
+        for row in rows:
+            found.add((row.namespace, row.name))
         missing = sorted("/".join(key) for key in set(keys) - found)
         if missing:
             raise Rejected([_no_such_job(name) for name in missing[:_MOST_MISSING]])

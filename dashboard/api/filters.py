@@ -83,7 +83,10 @@ class Amounts(django_filters.CharFilter):
     """`cpu:4,nvidia.com/gpu:8`: at least, or at most, these amounts."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        parts = [part for part in (value or "").split(",") if part]
+        parts = []
+        for part in (value or "").split(","):
+            if part:
+                parts.append(part)
         _check_parts(self, parts)
         for part in parts:
             resource, colon, quantity = part.strip().partition(":")
@@ -112,7 +115,10 @@ class OneOf(Words):
 
     def stored_words(self, value: Any) -> list[str]:
         name = _parameter_name(self)
-        return [one_of(name, word, self.known) for word in value or ()]
+        words: list[str] = []
+        for word in value or ():
+            words.append(one_of(name, word, self.known))
+        return words
 
 
 def one_of(parameter: str, word: str, known: Iterable[str]) -> str:

@@ -97,7 +97,9 @@ def _commanded_jobs(access: Access) -> QuerySet[Job]:
 
 
 def order_answer(ordered: Ordered, dry_run: bool) -> dict[str, Any]:
-    notices = [{"code": notice.code, "message": notice.message} for notice in ordered.notices]
+    notices = []
+    for notice in ordered.notices:
+        notices.append({"code": notice.code, "message": notice.message})
     if ordered.queue is not None:
         answer = command_answer(ordered.queue, dry_run)
         return {**answer, "warnings": [*answer["warnings"], *notices]}

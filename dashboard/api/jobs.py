@@ -106,7 +106,10 @@ class Jobs(ManifestSet):
 
     def as_objects(self, rows: Rows) -> Objects:
         pods = pods_by_phase([_podgroup_of(job) for job in rows])
-        return [job_object(job, pods.get(_podgroup_of(job), {})) for job in rows]
+        objects = []
+        for job in rows:
+            objects.append(job_object(job, pods.get(_podgroup_of(job), {})))
+        return objects
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
         if not self.wants_plain_json:
@@ -193,7 +196,10 @@ class Jobs(ManifestSet):
 def _objects_by_key(pods: Mapping[int, PhaseCounts], ids: list[int]) -> dict[int, dict[str, Any]]:
     """`pods` counts the pods of each podgroup."""
     found = Job.objects.filter(pk__in=ids).select_related("queue", "podgroup")
-    return {job.pk: job_object(job, pods.get(_podgroup_of(job), {})) for job in found}
+    objects: dict[int, dict[str, Any]] = {}
+    for job in found:
+        objects[job.pk] = job_object(job, pods.get(_podgroup_of(job), {}))
+    return objects
 
 
 def _podgroup_of(job: Job) -> int:

@@ -69,7 +69,10 @@ class Nodes(ManifestSet):
 
     def as_objects(self, rows: Rows) -> Objects:
         loads = node_loads([node.pk for node in rows])
-        return [node_object(node, loads[node.pk]) for node in rows]
+        objects = []
+        for node in rows:
+            objects.append(node_object(node, loads[node.pk]))
+        return objects
 
     def create_object(self, manifest: Any) -> Response:
         made = nodes.create_node(manifest, by=self.actor, dry_run=self.dry_run)

@@ -70,7 +70,9 @@ def _reservation(guarantee: str | None, allocated: str | None) -> dict[str, str]
     """What is kept free for the queue: its guarantee as far as it does not use it."""
     wanted = _amounts(guarantee) or NOTHING
     used = _amounts(allocated) or NOTHING
-    kept = {name: max(0, amount - used.amount(name)) for name, amount in wanted.items()}
+    kept = {}
+    for name, amount in wanted.items():
+        kept[name] = max(0, amount - used.amount(name))
     return Resources(kept).to_quantities()
 
 
@@ -154,7 +156,10 @@ def _queue_warnings(row: Mapping[str, Any]) -> list[dict[str, str]]:
     """Those of its last change, then those of the last session."""
     stored = _parsed(row["text_warnings"]) or []
     current = _parsed(row["now_warnings"]) or []
-    return [_warning(warning) for warning in [*stored, *current]]
+    warnings: list[dict[str, str]] = []
+    for warning in [*stored, *current]:
+        warnings.append(_warning(warning))
+    return warnings
 
 
 def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, Any]]:
@@ -201,7 +206,9 @@ def queue_tree(
     rows: Iterable[Mapping[str, Any]], counts: QueueCounts, name: str
 ) -> dict[str, Any] | None:
     """The queue of this name, with its `children` in it, and theirs in them."""
-    objects = {row["id"]: {**queue_object(row, counts), "children": []} for row in rows}
+    objects = {}
+    for row in rows:
+        objects[row["id"]] = {**queue_object(row, counts), "children": []}
     top = None
     for queue_id, found in objects.items():
         parent = counts.parents.get(queue_id)

@@ -76,7 +76,10 @@ class PodGroups(ManifestSet):
 
     def as_objects(self, rows: Rows) -> Objects:
         pods = pods_by_phase([group.pk for group in rows])
-        return [podgroup_object(group, pods.get(group.pk, {})) for group in rows]
+        objects = []
+        for group in rows:
+            objects.append(podgroup_object(group, pods.get(group.pk, {})))
+        return objects
 
     def create_object(self, manifest: Any) -> Response:
         with self.undone_in_dry_run():
@@ -232,7 +235,9 @@ def _why_not_waiting(phase: str, message: str) -> str:
 
 def timeline_answer(gang: PodGroup, visibility: Visibility) -> dict[str, Any]:
     found = timeline_of(gang)
-    steps = [_step_object(step, span, visibility) for span, step in found.entries]
+    steps = []
+    for span, step in found.entries:
+        steps.append(_step_object(step, span, visibility))
     return {"podgroup": str(gang), "steps": steps, "now": _span_object(found.now)}
 
 

@@ -131,7 +131,9 @@ class PolicyPresets(Endpoint):
     }
 
     def get(self, request: Request) -> Response:
-        presets = [_preset_object(preset) for preset in all_presets(_cluster_state())]
+        presets = []
+        for preset in all_presets(_cluster_state()):
+            presets.append(_preset_object(preset))
         return self.response_with({"presets": presets})
 
 
@@ -161,7 +163,10 @@ class PolicyVersions(Records):
     def as_objects(self, rows: Rows) -> Objects:
         current = ClusterState.objects.values_list("policy", flat=True).get(pk=1)
         in_force = current or DEFAULT_VERSION
-        return [_version_object(row, row.pk == in_force) for row in rows]
+        objects = []
+        for row in rows:
+            objects.append(_version_object(row, row.pk == in_force))
+        return objects
 
 
 def _cluster_state() -> ClusterState:
@@ -234,16 +239,17 @@ def policy_object(state: ClusterState) -> dict[str, Any]:
 
 
 def _preset_object(preset: Preset) -> dict[str, Any]:
-    settings = [
-        {
-            "owner": setting.owner,
-            "name": setting.name,
-            "value": preset.value_of(setting),
-            "default": setting.default,
-            "meaning": setting.meaning,
-        }
-        for setting in ALL_SETTINGS
-    ]
+    settings = []
+    for setting in ALL_SETTINGS:
+        settings.append(
+            {
+                "owner": setting.owner,
+                "name": setting.name,
+                "value": preset.value_of(setting),
+                "default": setting.default,
+                "meaning": setting.meaning,
+            }
+        )
     return {
         "name": preset.name,
         "about": preset.about,

@@ -191,7 +191,10 @@ def eviction_object(row: Eviction, visibility: Visibility) -> dict[str, Any]:
 
 def grounds_object(grounds: Mapping[str, Any]) -> dict[str, Any]:
     """With amounts as quantities."""
-    shown = {key: value for key, value in grounds.items() if key != "rule"}
+    shown = {}
+    for key, value in grounds.items():
+        if key != "rule":
+            shown[key] = value
     for side in ("taker", "loser"):
         if side in shown:
             shown[side] = _holding_object(shown["resource"], shown[side])
@@ -206,4 +209,7 @@ def _holding_object(resource: str, holding: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _as_quantities(stored: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
-    return {name: Resources(amounts).to_quantities() for name, amounts in stored.items()}
+    quantities: dict[str, dict[str, str]] = {}
+    for name, amounts in stored.items():
+        quantities[name] = Resources(amounts).to_quantities()
+    return quantities

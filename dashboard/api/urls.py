@@ -92,7 +92,11 @@ def _collection_patterns(name: str, view: type[EndpointSet]) -> list[URLPattern]
 
 def _offered(view: type[EndpointSet], methods: Mapping[str, str]) -> dict[str, Any]:
     """The methods whose actions the collection has a rule for."""
-    return {method: action for method, action in methods.items() if action in view.rules}
+    offered: dict[str, Any] = {}
+    for method, action in methods.items():
+        if action in view.rules:
+            offered[method] = action
+    return offered
 
 
 urlpatterns = [re_path(r"^$", start.Start.as_view(), name="start")]

@@ -84,6 +84,8 @@ _CONNECTION: Options = {
 }
 CONNECTION_OPTIONS = tuple(_CONNECTION)
 # of every command that writes, unless it has one of its own
+_KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+
 _WHY: Options = {"reason": (Reason, "")}
 
 
@@ -162,24 +164,33 @@ def _with_connection(function: Callable[..., None], shared: Options) -> Callable
         client.use(replace(_of_program, **connection), reason, words)
         function(**given)
 
-    own = []
-    for parameter in signature.parameters.values():
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
-            own.append(parameter)
-    more = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-        )
-        for name, (annotation, default) in {**shared, **why, **_CONNECTION}.items()
-    ]
+    own = _own_parameters(signature)
+    more = _parameters_from({**shared, **why, **_CONNECTION})
     options = _words_of([*own, *more])
-    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    parameters = [parameter.replace(kind=_KEYWORD_ONLY) for parameter in own]
     signature = signature.replace(parameters=[*parameters, *more])
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {
         parameter.name: parameter.annotation for parameter in signature.parameters.values()
     }
     return run
+
+
+def _own_parameters(signature: inspect.Signature) -> list[inspect.Parameter]:
+    own: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            own.append(parameter)
+    return own
+
+
+def _parameters_from(options: Options) -> list[inspect.Parameter]:
+    parameters: list[inspect.Parameter] = []
+    for name, (annotation, default) in options.items():
+        parameters.append(
+            inspect.Parameter(name, _KEYWORD_ONLY, default=default, annotation=annotation)
+        )
+    return parameters
 
 
 def _words_of(parameters: Iterable[inspect.Parameter]) -> frozenset[str]:

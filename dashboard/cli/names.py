@@ -158,9 +158,15 @@ def topmost_queues() -> list[str]:
         if problem.code is not ExitCode.NOT_FOUND:
             raise
     found = client.api().all("queues/", fields="metadata.name,spec.parent")
-    parents = {row["metadata"]["name"]: row["spec"]["parent"] for row in found}
+    parents = {}
+    for row in found:
+        parents[row["metadata"]["name"]] = row["spec"]["parent"]
     if not parents:
         raise Problem(
             "You may not see any queue. Ask an admin for a role on one.", ExitCode.NOT_ALLOWED
         )
-    return sorted(name for name, parent in parents.items() if parent not in parents)
+    queues: list[str] = []
+    for name, parent in parents.items():
+        if parent not in parents:
+            queues.append(name)
+    return sorted(queues)

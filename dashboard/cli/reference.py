@@ -77,7 +77,10 @@ def reference() -> str:
         _option_text(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS
     )
     parts = [_HEAD.format(help=HELP, codes=codes, connection=connection)]
-    groups = {name for name, command in root.commands.items() if hasattr(command, "commands")}
+    groups = set()
+    for name, command in root.commands.items():
+        if hasattr(command, "commands"):
+            groups.add(name)
     for name in sorted(groups):
         parts += _group_lines(f"vcctl {name}", root.commands[name])
     for name in sorted(root.commands.keys() - groups):
@@ -95,13 +98,17 @@ def _group_lines(path: str, group: Any) -> Iterator[str]:
 
 
 def _command_lines(path: str, command: Any, heading: str) -> Iterator[str]:
-    own = [parameter for parameter in command.params if parameter.name not in CONNECTION_OPTIONS]
+    own = []
+    for parameter in command.params:
+        if parameter.name not in CONNECTION_OPTIONS:
+            own.append(parameter)
     arguments = [parameter for parameter in own if parameter.param_type_name == "argument"]
     usage = " ".join([path, *(_argument_text(one) for one in arguments), "[OPTIONS]"])
     yield f"{heading} {path}\n\n{command.help}\n\n```text\n{usage}\n```\n"
-    options = [
-        _option_text(parameter) for parameter in own if parameter.param_type_name == "option"
-    ]
+    options = []
+    for parameter in own:
+        if parameter.param_type_name == "option":
+            options.append(_option_text(parameter))
     if options:
         yield "\n".join(options) + "\n"
     examples = []

@@ -32,11 +32,17 @@ class Table:
 
     def lines(self) -> list[str]:
         widths = self.widths or self._column_widths()
-        return [_pad_row(row, widths, bool(self.widths)) for row in (self.columns, *self.rows)]
+        padded: list[str] = []
+        for row in (self.columns, *self.rows):
+            padded.append(_pad_row(row, widths, bool(self.widths)))
+        return padded
 
     def _column_widths(self, gap: int = _GAP) -> list[int]:
         cells = [[cell_text(cell) for cell in row] for row in (self.columns, *self.rows)]
-        return [max(len(row[index]) for row in cells) + gap for index in range(len(self.columns))]
+        widths: list[int] = []
+        for index in range(len(self.columns)):
+            widths.append(max(len(row[index]) for row in cells) + gap)
+        return widths
 
     def print(self) -> None:
         if not self.rows:

@@ -35,7 +35,10 @@ class JobForm:
 
     def manifest(self) -> dict[str, Any]:
         amounts = {"cpu": self.cpu, "memory": self.memory, self.gpu_name: self.gpu}
-        requests = {name: as_typed(text) for name, text in amounts.items() if text.strip()}
+        requests = {}
+        for name, text in amounts.items():
+            if text.strip():
+                requests[name] = as_typed(text)
         container: dict[str, Any] = {"name": self.task or "worker", "image": self.image}
         if self.command.strip():
             container["command"] = ["sh", "-c", self.command]
@@ -166,7 +169,9 @@ class Choice:
     def words(self) -> str:
         if self.free is None:
             return "free: not evaluated yet"
-        amounts = [with_unit(name, self.free[name]) for name in in_page_order(self.free)]
+        amounts = []
+        for name in in_page_order(self.free):
+            amounts.append(with_unit(name, self.free[name]))
         return "free: " + (" · ".join(amounts) or "no capability known")
 
     @property

@@ -67,7 +67,10 @@ def _job_rows_of(found: QuerySet[PodGroup]) -> tuple[JobRow, ...]:
 
 
 def choices(rows: Iterable[JobRow], verb: Verb, access: Access, username: str) -> list[Choice]:
-    return [_choice(row, verb, access, username) for row in rows]
+    offered: list[Choice] = []
+    for row in rows:
+        offered.append(_choice(row, verb, access, username))
+    return offered
 
 
 def _choice(row: JobRow, verb: Verb, access: Access, username: str) -> Choice:

@@ -101,11 +101,19 @@ class Query:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        return tuple(term.condition for term in self.terms if term.condition)
+        found: list[Condition] = []
+        for term in self.terms:
+            if term.condition:
+                found.append(term.condition)
+        return tuple(found)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        return tuple(term.problem for term in self.terms if term.problem)
+        found: list[str] = []
+        for term in self.terms:
+            if term.problem:
+                found.append(term.problem)
+        return tuple(found)
 
     def without(self, position: int) -> str:
         """The query as text, with one word left out."""
@@ -119,7 +127,9 @@ class _NotUnderstood(Exception):
 def parse(text: str, vocabulary: Vocabulary) -> Query:
     """Never fails: a word that cannot be read becomes a term with a problem."""
     words = _WORD.findall(text)
-    terms = [_read_term(word, vocabulary) for word in words[:_MOST_WORDS]]
+    terms = []
+    for word in words[:_MOST_WORDS]:
+        terms.append(_read_term(word, vocabulary))
     if len(words) > _MOST_WORDS:
         terms.append(Term(words[_MOST_WORDS], problem=_TOO_MANY))
     return Query(tuple(terms))
@@ -152,7 +162,9 @@ def _condition(word: str, vocabulary: Vocabulary) -> Condition:
 
 
 def _field_name(name: str, vocabulary: Vocabulary) -> str:
-    known = {item.lower(): item for item in vocabulary.fields}
+    known = {}
+    for item in vocabulary.fields:
+        known[item.lower()] = item
     for short, full in vocabulary.resources.items():
         known[full.lower()] = short
     found = known.get(_OTHER_FIELD_NAMES.get(name, name))
@@ -206,7 +218,9 @@ def _state(value: str, _: Vocabulary) -> str:
 
 
 def _reason(value: str, vocabulary: Vocabulary) -> str:
-    known = {code.lower(): code for code in vocabulary.reasons}
+    known = {}
+    for code in vocabulary.reasons:
+        known[code.lower()] = code
     if value.lower() not in known:
         reasons = vocabulary.reasons
         raise _NotUnderstood(

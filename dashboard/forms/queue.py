@@ -83,18 +83,20 @@ class QueueForm:
         return inputs
 
     def text_inputs(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": text.name,
-                "label": text.label,
-                "help": text.help,
-                "field": text.path,
-                "value": self.texts.get(text.name, ""),
-                "most": text.most,
-                "is_long": text.kind is FieldKind.PARAGRAPH,
-            }
-            for text in TEXT_FIELDS
-        ]
+        inputs: list[dict[str, Any]] = []
+        for text in TEXT_FIELDS:
+            inputs.append(
+                {
+                    "name": text.name,
+                    "label": text.label,
+                    "help": text.help,
+                    "field": text.path,
+                    "value": self.texts.get(text.name, ""),
+                    "most": text.most,
+                    "is_long": text.kind is FieldKind.PARAGRAPH,
+                }
+            )
+        return inputs
 
     def rows(self, known: Iterable[str]) -> list[dict[str, Any]]:
         """One line of the table per resource, with its three inputs."""
@@ -112,10 +114,16 @@ class QueueForm:
 
         What was typed there without a name is shown again.
         """
-        return [
-            {"input": f"{quota}:+", "label": _TITLES[quota], "value": self.unnamed.get(quota, "")}
-            for quota in QUOTAS
-        ]
+        found: list[dict[str, str]] = []
+        for quota in QUOTAS:
+            found.append(
+                {
+                    "input": f"{quota}:+",
+                    "label": _TITLES[quota],
+                    "value": self.unnamed.get(quota, ""),
+                }
+            )
+        return found
 
     def _cell(self, resource: str, quota: str) -> dict[str, str]:
         return {
@@ -180,7 +188,10 @@ class QueueForm:
             }
             return {**head, "spec": spec | {"state": self.state}}
         shown = {*spec, *(seconds.key for seconds in SECONDS_FIELDS)}
-        kept = {key: value for key, value in base["spec"].items() if key not in shown}
+        kept = {}
+        for key, value in base["spec"].items():
+            if key not in shown:
+                kept[key] = value
         return {**base, "spec": kept | spec}
 
     def _quota_manifest(self, quota: str) -> dict[str, Any]:
@@ -428,7 +439,10 @@ def family(
     if form.parent not in tree:
         return []
     parent = tree[form.parent]
-    siblings = [child for child in tree.children(form.parent) if child.name != form.name]
+    siblings = []
+    for child in tree.children(form.parent):
+        if child.name != form.name:
+            siblings.append(child)
     lines = []
     for resource in in_page_order(form.amounts):
         for quota in ("deserved", "guarantee"):
@@ -440,7 +454,9 @@ def family(
             if form.parent == ROOT and total is not None:
                 whose = "the cluster"
                 has = total
-            others = {child.name: getattr(child, quota).amount(resource) for child in siblings}
+            others = {}
+            for child in siblings:
+                others[child.name] = getattr(child, quota).amount(resource)
             lines.append(_line(resource, quota, whose, has, others, mine))
     return lines
 

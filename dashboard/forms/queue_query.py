@@ -67,7 +67,9 @@ def read_search(text: str, names: Collection[str]) -> Search:
     """Never fails: what cannot be read becomes a problem. `names` are queues the reader may see."""
     if len(text) > LONGEST:
         return Search(problems=(f"A search has at most {LONGEST} characters.",))
-    terms = [_read_term(word) for word in text.lower().split()]
+    terms = []
+    for word in text.lower().split():
+        terms.append(_read_term(word))
     known = {name.lower() for name in names}
     problems: list[str] = []
     for term in terms:
@@ -168,7 +170,9 @@ def _paths(rows: Collection[Row]) -> dict[str, set[str]]:
 
 def with_ancestors(rows: Collection[Row], names: Collection[str]) -> set[str]:
     """These, and in a tree what leads to them."""
-    parents = {row["name"]: row["parent"] for row in rows}
+    parents = {}
+    for row in rows:
+        parents[row["name"]] = row["parent"]
     kept = set(names)
     for name in names:
         above = parents.get(name, "")

@@ -122,7 +122,10 @@ class _LimitedBody:
         """The scope with the length of a body that is too large."""
         if not self._is_too_much:
             return scope
-        headers = [header for header in scope["headers"] if header[0].lower() != b"content-length"]
+        headers = []
+        for header in scope["headers"]:
+            if header[0].lower() != b"content-length":
+                headers.append(header)
         headers.append((b"content-length", str(self._read).encode()))
         return {**scope, "headers": headers}
 

@@ -43,7 +43,9 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    checks = {name: outcome_of(check) for name, check in CHECKS.items()}
+    checks = {}
+    for name, check in CHECKS.items():
+        checks[name] = outcome_of(check)
     if not all(outcome["ok"] for outcome in checks.values()):
         return JsonResponse({"status": "not ready", "checks": checks}, status=503)
     failing = _failing_checks()

@@ -82,6 +82,8 @@ def json_address(request: HttpRequest) -> str:
     if match.namespace == "api":
         return request.path
     route = match.url_name or ""
-    words = {name: quote(str(value), safe="") for name, value in match.kwargs.items()}
+    words = {}
+    for name, value in match.kwargs.items():
+        words[name] = quote(str(value), safe="")
     address = _TABS.get((route, words.get("tab", ""))) or _ADDRESSES.get(route, "")
     return START + address.format(**words)

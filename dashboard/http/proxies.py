@@ -100,7 +100,11 @@ def is_trusted(address: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _trusted(given: tuple[str, ...]) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(entry) for entry in given if entry != UNIX)
+    networks: list[Network] = []
+    for entry in given:
+        if entry != UNIX:
+            networks.append(ipaddress.ip_network(entry))
+    return tuple(networks)
 
 
 def _address(text: str) -> Address | None:

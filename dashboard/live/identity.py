@@ -31,7 +31,9 @@ def signed_in(keys: Iterable[str]) -> dict[str, Any]:
     A session is left out where it has run out, its user is not active, or their password changed.
     """
     sessions = Session.objects.filter(session_key__in=list(keys), expire_date__gt=timezone.now())
-    contents = {session.session_key: session.get_decoded() for session in sessions}
+    contents = {}
+    for session in sessions:
+        contents[session.session_key] = session.get_decoded()
     accounts = _active_accounts(contents.values())
     hashes = {pk: _password_hashes(user) for pk, user in accounts.items()}
     found = {}
@@ -44,7 +46,10 @@ def signed_in(keys: Iterable[str]) -> dict[str, Any]:
 
 def _active_accounts(contents: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """The accounts that these sessions name, by primary key as text."""
-    named = {data[SESSION_KEY] for data in contents if SESSION_KEY in data}
+    named = set()
+    for data in contents:
+        if SESSION_KEY in data:
+            named.add(data[SESSION_KEY])
     users = get_user_model().objects.filter(pk__in=named, is_active=True)
     return {str(user.pk): user for user in users}
 
@@ -59,7 +64,10 @@ def visitors(keys: Iterable[str]) -> dict[str, Visitor]:
     users = signed_in(keys)
     once_each = {user.pk: user for user in users.values()}
     visible = sights_of(once_each.values())
-    return {key: Visitor(user, visible[user.pk]) for key, user in users.items()}
+    found: dict[str, Visitor] = {}
+    for key, user in users.items():
+        found[key] = Visitor(user, visible[user.pk])
+    return found
 
 
 _Answer = asyncio.Future[Visitor | None]

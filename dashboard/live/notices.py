@@ -47,7 +47,10 @@ def notices_for(seen: Collection[str] | None, notices: Iterable[Notice]) -> list
     """
     if seen is None:
         return list(notices)
-    shown = [notice for notice in notices if notice.get("about") != WHOLE_CLUSTER]
+    shown = []
+    for notice in notices:
+        if notice.get("about") != WHOLE_CLUSTER:
+            shown.append(notice)
     return [_without_unseen_queues(seen, notice) for notice in shown]
 
 

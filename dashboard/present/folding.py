@@ -26,7 +26,11 @@ class Folding:
     unfolded: Collection[str] = ()
 
     def folded_rows(self, rows: Collection[Row]) -> set[str]:
-        return {row["name"] for row in rows if not row["leaf"] and self._is_folded(row)}
+        folded: set[str] = set()
+        for row in rows:
+            if not row["leaf"] and self._is_folded(row):
+                folded.add(row["name"])
+        return folded
 
     def _is_folded(self, row: Row) -> bool:
         if row["name"] in self.folded:

@@ -107,7 +107,9 @@ def may_command(access: Access, user: str, queue: str, owner: str) -> bool:
 def amounts_text(amounts: Resources, most: int = 3) -> str:
     """ "8 GPU · 64 CPU · 512 Gi": accelerators first."""
     names = [name for name in in_page_order(amounts) if amounts[name]]
-    words = [with_unit(name, amounts[name]) for name in names[:most]]
+    words = []
+    for name in names[:most]:
+        words.append(with_unit(name, amounts[name]))
     unbroken = [word.replace(" ", "\N{NO-BREAK SPACE}") for word in words]
     return " · ".join(unbroken) or "nothing"
 
@@ -201,7 +203,13 @@ def gang_cells(members: Mapping[str, int]) -> Sequence[tuple[str, int]]:
     whole = sum(members.values())
     if not whole:
         return ()
-    present = [(phase, members[phase]) for phase in _CELL_ORDER if members.get(phase)]
+    present = []
+    for phase in _CELL_ORDER:
+        if members.get(phase):
+            present.append((phase, members[phase]))
     if whole <= _MOST_CELLS:
         return present
-    return [(phase, max(1, round(number * _MOST_CELLS / whole))) for phase, number in present]
+    cells: list[tuple[str, int]] = []
+    for phase, number in present:
+        cells.append((phase, max(1, round(number * _MOST_CELLS / whole))))
+    return cells

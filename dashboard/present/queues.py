@@ -189,7 +189,10 @@ def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[
         "parent": not row.is_leaf,
         "suspended": row.state == "Suspended" or bool(row.suspended_by),
     }
-    found = [quality for quality, holds in claims.items() if holds]
+    found = []
+    for quality, holds in claims.items():
+        if holds:
+            found.append(quality)
     state = row.state.lower()
     if state in ("open", "closing", "closed", "unknown"):
         found.append(state)
@@ -197,7 +200,10 @@ def qualities(row: QueueRow, quotas: Sequence[Quota], *, starved: bool) -> list[
 
 
 def counts(numbers: Counts) -> dict[str, int]:
-    return {phase.lower(): number for phase, number in zip(PHASES, numbers, strict=True)}
+    by_phase: dict[str, int] = {}
+    for phase, number in zip(PHASES, numbers, strict=True):
+        by_phase[phase.lower()] = number
+    return by_phase
 
 
 def warning_text(warning: Any) -> str:

@@ -268,7 +268,11 @@ def _figures(quota: Quota) -> tuple[str, ...]:
 
 
 def _remarks(quota: Quota) -> list[str]:
-    return [note for note in (_share_note(quota), _leaving_note(quota)) if note]
+    remarks: list[str] = []
+    for note in (_share_note(quota), _leaving_note(quota)):
+        if note:
+            remarks.append(note)
+    return remarks
 
 
 def _limit_words(quota: Quota) -> str:

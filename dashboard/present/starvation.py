@@ -83,7 +83,9 @@ def _line(lacking: list[Gap]) -> dict[str, Any]:
     gap, *others = lacking
     words = _have_words(gap)
     if others:
-        also = [_named(other.resource, other.amount) for other in others]
+        also = []
+        for other in others:
+            also.append(_named(other.resource, other.amount))
         words += f"; also {', '.join(also)}"
     return {
         "name": gap.queue,

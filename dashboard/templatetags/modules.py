@@ -26,7 +26,9 @@ def module_preloads(name: str) -> SafeString:
     """
     if settings.DEBUG:
         imported_modules.cache_clear()  # files change while somebody works at them
-    links = [(static(module),) for module in imported_modules(name)]
+    links = []
+    for module in imported_modules(name):
+        links.append((static(module),))
     return format_html_join("\n    ", '<link rel="modulepreload" href="{}">', links)
 
 
@@ -51,4 +53,7 @@ def _imports_of(module: str) -> list[str]:
     with open(path, encoding="utf-8") as file:
         text = file.read()
     folder = PurePosixPath(module).parent
-    return [str(folder / relative) for relative in _IMPORT.findall(text)]
+    imports: list[str] = []
+    for relative in _IMPORT.findall(text):
+        imports.append(str(folder / relative))
+    return imports

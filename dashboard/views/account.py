@@ -82,7 +82,11 @@ def _render(
 def _time_zones() -> list[str]:
     """Those that are named after places."""
     named = [zone for zone in zoneinfo.available_timezones() if "/" in zone]
-    return sorted(zone for zone in named if not zone.startswith(("Etc/", "SystemV/")))
+    zones: list[str] = []
+    for zone in named:
+        if not zone.startswith(("Etc/", "SystemV/")):
+            zones.append(zone)
+    return sorted(zones)
 
 
 def _token(token: ApiToken) -> Context:

@@ -177,7 +177,10 @@ def audit(request: HttpRequest) -> HttpResponseBase:
         found = deeds_alone(found, queues, asked)
     before = request.GET.get("before", "")
     feed = page_by_number(found, whole_number(before))
-    others = {name: value for name, value in filters.items() if name != "deeds"}
+    others = {}
+    for name, value in filters.items():
+        if name != "deeds":
+            others[name] = value
     context = {
         "entries": [_entry(entry) for entry in feed.rows],
         "filters": filters,

@@ -83,13 +83,18 @@ def _chosen_rows(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
     if _is_for_all(given):
         query = read_query(given.get("q", ""), request.user.get_username())
         return jobs_of_query(query, access(request))
-    keys = [key.partition("/")[::2] for key in given.getlist("job")]
+    keys = []
+    for key in given.getlist("job"):
+        keys.append(key.partition("/")[::2])
     return jobs_named(keys, access(request))
 
 
 def _with_obstacles(request: HttpRequest, rows: tuple[JobRow, ...], verb: Verb) -> list[Context]:
     chosen = choices(rows, verb, access(request), request.user.get_username())
-    return [{**present_job(choice.row), "obstacle": choice.obstacle} for choice in chosen]
+    presented: list[Context] = []
+    for choice in chosen:
+        presented.append({**present_job(choice.row), "obstacle": choice.obstacle})
+    return presented
 
 
 def _render_question(

@@ -51,7 +51,9 @@ EXAMPLES = {
 @require_safe
 @page
 def components(request: HttpRequest) -> HttpResponse:
-    bars = [{"title": title, "quota": present_quota(quota)} for title, quota in EXAMPLES.items()]
+    bars = []
+    for title, quota in EXAMPLES.items():
+        bars.append({"title": title, "quota": present_quota(quota)})
     return render(
         request,
         "components.html",

@@ -211,7 +211,10 @@ def _task_lines(gang: PodGroup) -> list[Context]:
     if gang.job is None:
         return []
     known = tasks_of(gang)
-    return [_task_line(task, *known.get(task["name"], ({}, None))) for task in gang.job.tasks]
+    lines: list[Context] = []
+    for task in gang.job.tasks:
+        lines.append(_task_line(task, *known.get(task["name"], ({}, None))))
+    return lines
 
 
 def _task_line(

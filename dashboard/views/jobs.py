@@ -92,7 +92,10 @@ def _page_links(request: HttpRequest, rows: JobPage) -> Context:
 
 def _column_context(request: HttpRequest) -> Context:
     shown = _shown_columns(request)
-    offered = [(key, title, key in shown) for key, title in COLUMNS.items() if key != "name"]
+    offered = []
+    for key, title in COLUMNS.items():
+        if key != "name":
+            offered.append((key, title, key in shown))
     return {"columns": [(key, COLUMNS[key]) for key in shown], "choices": offered}
 
 

@@ -242,7 +242,10 @@ def _free_room(found: Fragmentation) -> Context:
     """How much is free and in which sizes, in words: "16 GPU free, no node with 8"."""
     resource = found.resource
     words = f"{with_unit(resource, found.free)} free"
-    missing = [size for size, nodes in found.room_for if not nodes]
+    missing = []
+    for size, nodes in found.room_for:
+        if not nodes:
+            missing.append(size)
     if not found.free:
         words = f"no {short_name(resource)} free on any node that takes pods"
     elif missing and found.free >= missing[0]:
@@ -271,7 +274,10 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
         return no_such_node(request, name)
     row = found[0]
     pods = pods_on(name)
-    seen = [pod for pod in pods if visibility_of(request).sees(pod.podgroup.queue.place)]
+    seen = []
+    for pod in pods:
+        if visibility_of(request).sees(pod.podgroup.queue.place):
+            seen.append(pod)
     resources = in_page_order(row.allocatable)
     context = {
         "node": row,

@@ -74,14 +74,18 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
 
 def _settings(state: ClusterState) -> list[Context]:
     """What the settings of the presets mean, with their values here and there."""
-    return [
-        {
-            "setting": values.setting,
-            "in_force": _value_text(values.in_force),
-            "of_presets": [(name, _value_text(value)) for name, value in values.of_presets.items()],
-        }
-        for values in setting_values(state)
-    ]
+    settings: list[Context] = []
+    for values in setting_values(state):
+        settings.append(
+            {
+                "setting": values.setting,
+                "in_force": _value_text(values.in_force),
+                "of_presets": [
+                    (name, _value_text(value)) for name, value in values.of_presets.items()
+                ],
+            }
+        )
+    return settings
 
 
 def _value_text(value: object) -> str:
@@ -100,14 +104,16 @@ def _history(state: ClusterState) -> list[Context]:
         *PolicyVersion.objects.order_by("-pk")[: _HISTORY + 1],
         *([built_in] if built_in else []),
     ]
-    return [
-        {
-            "row": version,
-            "is_current": version.pk == state.policy_id,
-            **_counts(before.text, version.text),
-        }
-        for version, before in list(pairwise(versions))[:_HISTORY]
-    ]
+    entries: list[Context] = []
+    for version, before in list(pairwise(versions))[:_HISTORY]:
+        entries.append(
+            {
+                "row": version,
+                "is_current": version.pk == state.policy_id,
+                **_counts(before.text, version.text),
+            }
+        )
+    return entries
 
 
 def _counts(before: str, after: str) -> Context:

@@ -108,7 +108,11 @@ def _below(board: QueueBoard, name: str) -> list[str]:
     for row in board.rows:
         if row.parent in inside:
             inside.add(row.name)
-    return [row.name for row in board.rows if row.name in inside]
+    names_below: list[str] = []
+    for row in board.rows:
+        if row.name in inside:
+            names_below.append(row.name)
+    return names_below
 
 
 def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
@@ -204,7 +208,10 @@ def _jobs(scene: Scene) -> Context:
 
 
 def _children(scene: Scene) -> Context:
-    children = [row for row in scene.rows.values() if row["parent"] == scene.name]
+    children = []
+    for row in scene.rows.values():
+        if row["parent"] == scene.name:
+            children.append(row)
     resources = page_resources(scene.board)
     asked = scene.request.GET.get("resource", "")
     shown = columns(asked, resources)
@@ -247,7 +254,10 @@ def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
     row = next(row for row in scene.board.rows if row.name == scene.name)
     series = queue_history(scene.name, period).series
     in_use = [name for name in resources if _is_in_use(row, name)]
-    in_period = [name for name in resources if _had_any(series.get(name, {}))]
+    in_period = []
+    for name in resources:
+        if _had_any(series.get(name, {})):
+            in_period.append(name)
     quotas = {*row.deserved, *row.guarantee, *row.capability}
     in_quotas = [name for name in resources if name in quotas]
     return next(iter([*in_use, *in_period, *in_quotas, *resources]), "")
@@ -321,7 +331,10 @@ def history_csv(request: HttpRequest, name: str) -> HttpResponseBase:
     except UnknownSpan as problem:
         return JsonResponse({"detail": str(problem)}, status=400)
     wanted = request.GET.get("resource", "")
-    rows = [row for row in table(history) if wanted in ("", row["resource"])]
+    rows = []
+    for row in table(history):
+        if wanted in ("", row["resource"]):
+            rows.append(row)
     return streamed(
         request, as_csv(rows, HISTORY_COLUMNS), "text/csv", f"{name}-{history.span}.csv"
     )

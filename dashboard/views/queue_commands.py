@@ -142,7 +142,9 @@ def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResp
 def _undo_of_several(results: list[Context], order: QueueCommand) -> Context | None:
     """Where one command leads all that were changed back to where they were."""
     changed = [result for result in results if result["changes"]]
-    verbs = {_verb_back(order, result["before"]) for result in changed}
+    verbs = set()
+    for result in changed:
+        verbs.add(_verb_back(order, result["before"]))
     if len(verbs) != 1:
         return None
     verb = verbs.pop()
@@ -202,7 +204,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
     outcomes = command_queues(
         orders, by=actor(request), dry_run=not is_confirmed, needs_all_rights=True
     )
-    results = [_result(name, outcome) for name, outcome in zip(names, outcomes, strict=True)]
+    results = []
+    for name, outcome in zip(names, outcomes, strict=True):
+        results.append(_result(name, outcome))
     context = _command_words(order) | {
         "names": names,
         "results": results,

@@ -117,7 +117,10 @@ def _table_context(
     presented = present_queues(board)
     rows: list[Row] = list(presented.values())
     if seen is not None:
-        rows = [row for name, row in presented.items() if name in seen]
+        rows = []
+        for name, row in presented.items():
+            if name in seen:
+                rows.append(row)
     shown = columns(request.GET.get("resource", ""), resources)
     search = read_search(request.GET.get("q", ""), [row["name"] for row in rows])
     found = matching(rows, search)
@@ -136,7 +139,10 @@ def _table_context(
     ordered = rows
     if view == "table":
         ordered = sorted_rows(board, rows, sort, list(shown))
-    holds = [with_unit(name, board.total[name]) for name in resources if name in board.total]
+    holds = []
+    for name in resources:
+        if name in board.total:
+            holds.append(with_unit(name, board.total[name]))
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
         "rows": queue_table_rows(ordered, options, folded, hidden),
@@ -250,5 +256,7 @@ def folded(request: HttpRequest) -> HttpResponse:
 def names(request: HttpRequest) -> HttpResponse:
     """For the palette: the names of all queues that the reader may see."""
     mine = access(request)
-    queues = [row.name for row in queue_rows().visible_to(mine.visible).rows]
+    queues = []
+    for row in queue_rows().visible_to(mine.visible).rows:
+        queues.append(row.name)
     return JsonResponse({"queues": queues, "mayCreate": mine.may_anywhere(Permission.ADMINISTER)})

@@ -25,7 +25,10 @@ def view_links(request: HttpRequest) -> list[Context]:
     """The kept views that this user may open."""
     columns = ",".join(request.GET.getlist("cols"))
     here = _query_string(request.GET.get("q", ""), columns, request.GET.get("sort", ""))
-    return [_view_link(request, view, here) for view in views_for(request.user, "jobs")]
+    links: list[Context] = []
+    for view in views_for(request.user, "jobs"):
+        links.append(_view_link(request, view, here))
+    return links
 
 
 def _view_link(request: HttpRequest, view: SavedView, here: str) -> Context:

@@ -80,11 +80,17 @@ def _query_of_older(only: str, older: object) -> str:
 
 def _milliseconds(session: SchedulingSession) -> dict[str, float]:
     """By part; the actions are parts of a part."""
-    return {part: lasted for part, lasted in session.durations.items() if part != "actions"}
+    milliseconds: dict[str, float] = {}
+    for part, lasted in session.durations.items():
+        if part != "actions":
+            milliseconds[part] = lasted
+    return milliseconds
 
 
 def _row(session: SchedulingSession, is_kept: bool) -> Context:
-    parts = {key: session.durations.get(key, 0.0) for key in PARTS}
+    parts = {}
+    for key in PARTS:
+        parts[key] = session.durations.get(key, 0.0)
     whole = sum(_milliseconds(session).values())
     return {
         "row": session,
@@ -146,7 +152,9 @@ def duration_data(request: HttpRequest) -> HttpResponse:
     }
     data["parts"] = []
     for key, title in PARTS.items():
-        milliseconds = [row.get(key, 0) for _, _, row in rows]
+        milliseconds = []
+        for _, _, row in rows:
+            milliseconds.append(row.get(key, 0))
         data["parts"].append({"key": key, "title": title, "ms": milliseconds})
     return JsonResponse(data)
 

@@ -114,7 +114,11 @@ def _administered(mine: Access) -> set[str]:
     names = set(queue_parents())
     if mine.everything:
         return names
-    return {name for name in names if mine.may(Permission.ADMINISTER, name)}
+    administered: set[str] = set()
+    for name in names:
+        if mine.may(Permission.ADMINISTER, name):
+            administered.add(name)
+    return administered
 
 
 @require_POST
@@ -268,9 +272,10 @@ def _changed_fields(request: HttpRequest, name: str) -> Context:
     opened = _opened_fields(request)
     if opened is None:
         return wanted
-    changed = {
-        key: value for key, value in wanted.items() if key != "groups" and value != opened.get(key)
-    }
+    changed = {}
+    for key, value in wanted.items():
+        if key != "groups" and value != opened.get(key):
+            changed[key] = value
     before = set(opened["groups"])
     after = set(wanted["groups"])
     if before != after:

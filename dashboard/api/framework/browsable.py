@@ -75,7 +75,11 @@ def _plain_request(request: Request) -> Any:
 
 
 def _shown_headers(response: Any) -> list[tuple[str, str]]:
-    return sorted((name, value) for name, value in response.items() if name != "Content-Type")
+    headers: list[tuple[str, str]] = []
+    for name, value in response.items():
+        if name != "Content-Type":
+            headers.append((name, value))
+    return sorted(headers)
 
 
 def _shown_parameters(view: Any, request: Request) -> list[str]:
@@ -95,7 +99,10 @@ def _page_title(view: Any) -> str:
 
 def _breadcrumbs(request: Request) -> list[Link]:
     """The parts of the address below /api/."""
-    parts = [part for part in request.path.split("/") if part]
+    parts = []
+    for part in request.path.split("/"):
+        if part:
+            parts.append(part)
     crumbs = []
     for end in range(2, len(parts) + 1):
         crumbs.append((parts[end - 1], f"/{'/'.join(parts[:end])}/"))
@@ -137,7 +144,10 @@ def _verb_links(view: Any, request: Request) -> list[Link]:
     if not view.kwargs or getattr(view, "action", "") not in _OBJECT_ACTIONS:
         return []
     address = request.path.rstrip("/")
-    return [(verb, f"{address}/{verb}/") for verb in getattr(view, "verbs", {})]
+    links: list[Link] = []
+    for verb in getattr(view, "verbs", {}):
+        links.append((verb, f"{address}/{verb}/"))
+    return links
 
 
 def _form_methods(view: Any) -> Iterator[str]:

@@ -117,7 +117,10 @@ class EndpointSet(ViewSetMixin, Endpoint):
     @property
     def ordering(self) -> Names:
         asked = self.request.query_params.get("ordering", "") or self.default_ordering
-        columns = [self._column(name.strip()) for name in asked.split(",") if name.strip()]
+        columns = []
+        for name in asked.split(","):
+            if name.strip():
+                columns.append(self._column(name.strip()))
         return columns[:_MOST_ORDERINGS] or [self._column(self.default_ordering)]
 
     def _column(self, name: str) -> str:
@@ -197,7 +200,9 @@ class EndpointSet(ViewSetMixin, Endpoint):
 
     def list_response(self, made: Iterable[Response | Exception]) -> Response:
         """The answer to a list: what each object would have been answered alone."""
-        results = [self._item_result(index, answer) for index, answer in enumerate(made)]
+        results = []
+        for index, answer in enumerate(made):
+            results.append(self._item_result(index, answer))
         return Response({"results": results})
 
     def _item_result(self, index: int, answer: Response | Exception) -> dict[str, Any]:

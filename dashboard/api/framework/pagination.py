@@ -74,7 +74,9 @@ class CursorPages:
         return json_page(self.next, self.previous, results)
 
     def _link_from(self, row: Any, *, is_backward: bool) -> str:
-        at = [_value_in(row, name.lstrip("-")) for name in self.ordering]
+        at = []
+        for name in self.ordering:
+            at.append(_value_in(row, name.lstrip("-")))
         cursor = _encode_cursor(Cursor(at, is_backward))
         return replace_query_param(self.request.build_absolute_uri(), "cursor", cursor)
 

@@ -54,7 +54,10 @@ _JSON_CACHE = JsonCache()
 
 def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
     rows = queue_values(Queue.objects.filter(pk__in=ids))
-    return {row["id"]: queue_object(row, counts) for row in rows}
+    objects: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        objects[row["id"]] = queue_object(row, counts)
+    return objects
 
 
 class Queues(EndpointSet):
@@ -123,7 +126,9 @@ class Queues(EndpointSet):
             found, "figures__session", spec=stamp_of(Queue), now=stamp_of(QueueFigures)
         )
         counts = queue_counts()
-        stamps = {row["id"]: (row["spec"], row["now"], counts.of(row["id"])) for row in rows}
+        stamps = {}
+        for row in rows:
+            stamps[row["id"]] = (row["spec"], row["now"], counts.of(row["id"]))
         texts = _JSON_CACHE.texts_of(stamps, partial(_objects, counts))
         return Response(pages.json_page_of(texts))
 
@@ -158,7 +163,10 @@ class Queues(EndpointSet):
         with self.undone_in_dry_run():
             results = create_queues(manifests, by=self.actor)
             counts = queue_counts()
-            names = [result.queue.name for result in results if isinstance(result, Saved)]
+            names = []
+            for result in results:
+                if isinstance(result, Saved):
+                    names.append(result.queue.name)
             rows = {row["name"]: row for row in queue_values(Queue.objects.filter(name__in=names))}
         for result in results:
             if isinstance(result, Saved):
@@ -292,7 +300,9 @@ class Queues(EndpointSet):
         self.row_or_404()
         counts = tree_counts()
         ids = subtree_ids(name, counts)
-        rows = {row["id"]: row for row in queue_values(Queue.objects.filter(pk__in=ids))}
+        rows = {}
+        for row in queue_values(Queue.objects.filter(pk__in=ids)):
+            rows[row["id"]] = row
         return [rows[queue_id] for queue_id in ids if queue_id in rows], counts
 
     def history(self, request: Request, name: str) -> HttpResponseBase:

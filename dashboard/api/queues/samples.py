@@ -23,7 +23,9 @@ def last_samples(queue: str, seconds: int, limit: int) -> list[dict[str, Any]]:
 
 
 def _sample_object(sample: QueueSample) -> dict[str, Any]:
-    amounts = {name: Resources(sample.data.get(name) or {}).to_quantities() for name in LINES}
+    amounts = {}
+    for name in LINES:
+        amounts[name] = Resources(sample.data.get(name) or {}).to_quantities()
     return {"at": iso_time(sample.at), "state": sample.data.get("state") or "", **amounts}
 
 

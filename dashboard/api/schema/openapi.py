@@ -236,7 +236,9 @@ class EndpointSchema(AutoSchema):
         return body
 
     def _any_manifest(self, direction: Any) -> dict[str, Any]:
-        manifests = [self.resolve_serializer(shape, direction).ref for shape in schema.MANIFESTS]
+        manifests = []
+        for shape in schema.MANIFESTS:
+            manifests.append(self.resolve_serializer(shape, direction).ref)
         return {"anyOf": manifests}
 
     def map_parsers(self) -> list[str]:

@@ -182,7 +182,11 @@ def list_contexts(form: Output = Format.TABLE) -> None:
 
 
 def _complete_context(incomplete: str) -> list[str]:
-    return [name for name in read_contexts().known if name.startswith(incomplete)]
+    names: list[str] = []
+    for name in read_contexts().known:
+        if name.startswith(incomplete):
+            names.append(name)
+    return names
 
 
 ContextArgument = Annotated[
@@ -241,7 +245,9 @@ def whoami(form: Output = Format.TABLE) -> None:
 def _roles_text(spec: dict[str, Any]) -> str:
     if spec["isClusterAdmin"]:
         return "You are a cluster admin: you may do everything, as far as your token goes."
-    grants = [grant["spec"] for grant in api().all("grants/")]
+    grants = []
+    for grant in api().all("grants/"):
+        grants.append(grant["spec"])
     own = []
     for grant in grants:
         if grant["user"] == spec["username"] or grant["group"] in spec["groups"]:

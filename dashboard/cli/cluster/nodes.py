@@ -22,7 +22,9 @@ Row = Mapping[str, Any]
 
 
 def _node_status(node: Row) -> str:
-    conditions = {one["type"]: one["status"] for one in node["status"]["conditions"]}
+    conditions = {}
+    for one in node["status"]["conditions"]:
+        conditions[one["type"]] = one["status"]
     if conditions.get("Ready") != "True":
         return "NotReady"
     if node["spec"]["unschedulable"]:
@@ -59,7 +61,9 @@ def _node_row(node: Row, resources: Sequence[str], wide: bool) -> Sequence[objec
     taints = []
     for taint in node["spec"]["taints"]:
         taints.append(f"{taint.get('key', '')}:{taint.get('effect', '')}")
-    labels = [f"{key}={value}" for key, value in sorted(metadata["labels"].items())]
+    labels = []
+    for key, value in sorted(metadata["labels"].items()):
+        labels.append(f"{key}={value}")
     return [*row, ",".join(taints) or "-", ",".join(labels) or "-"]
 
 

@@ -225,10 +225,11 @@ def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Fo
             items += api().get(path("queues", top, "export"))["items"]
         _show_items(items, form)
         return
-    texts = [
-        api().text(path("queues", top, "export"), _YAML).strip("\n").removeprefix("---\n")
-        for top in tops
-    ]
+    texts = []
+    for top in tops:
+        texts.append(
+            api().text(path("queues", top, "export"), _YAML).strip("\n").removeprefix("---\n")
+        )
     output.line("\n---\n".join(texts))
 
 

@@ -53,7 +53,10 @@ def _find_sources(name: str) -> Iterable[Source]:
     files = sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
     if not files:
         raise usage(f"The folder {name} has no file that ends in {', '.join(_ENDINGS)}.")
-    return [Source(str(file), read_text(file)) for file in files]
+    sources: list[Source] = []
+    for file in files:
+        sources.append(Source(str(file), read_text(file)))
+    return sources
 
 
 def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
@@ -84,7 +87,10 @@ def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
 
 
 def documents_of(sources: Iterable[Source]) -> list[Any]:
-    return [document for _, document in located_documents(list(sources))]
+    documents: list[Any] = []
+    for _, document in located_documents(list(sources)):
+        documents.append(document)
+    return documents
 
 
 def _parse_source(source: Source) -> list[Any]:

@@ -136,7 +136,10 @@ def matching_jobs(
     if everywhere:
         where = ""
     found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
-    jobs = [job for job in found if like in job["metadata"]["name"]]
+    jobs = []
+    for job in found:
+        if like in job["metadata"]["name"]:
+            jobs.append(job)
     if scheduler:
         jobs = [job for job in jobs if _scheduler_of(job) == scheduler]
     return jobs
@@ -394,7 +397,10 @@ def _progress(status: Row) -> str:
 def _read_phases(text: str) -> list[str]:
     """What to wait for. One that no job is ever in would be waited for without end."""
     known = {phase.lower(): phase for phase in PHASES}
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words = []
+    for word in text.split(","):
+        if word.strip():
+            words.append(word.strip())
     wrong = next((word for word in words if word.lower() not in known), None)
     if wrong is not None:
         raise usage(f"There is no phase “{wrong}”. Write --until with one of {', '.join(PHASES)}.")

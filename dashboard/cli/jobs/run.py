@@ -169,7 +169,10 @@ def _or_one(number: int | None) -> int:
 
 def _refuse_flags_of_pods(given: Mapping[str, object]) -> None:
     """What a file says of each task cannot be said once for all of them."""
-    wrong = [_OF_PODS[name] for name, value in given.items() if value not in ("", None)]
+    wrong = []
+    for name, value in given.items():
+        if value not in ("", None):
+            wrong.append(_OF_PODS[name])
     if wrong:
         raise usage(f"{wrong[0]} does not go with -f: change it in the file, or leave -f out.")
 

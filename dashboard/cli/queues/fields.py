@@ -35,7 +35,11 @@ TEXT_FIELDS = (
 
 def text_options() -> Options:
     """An option for each: None where it is not given, "" to take the text away."""
-    return {field.key: (_option(field), None) for field in TEXT_FIELDS if field.has_option}
+    options = {}
+    for field in TEXT_FIELDS:
+        if field.has_option:
+            options[field.key] = (_option(field), None)
+    return options
 
 
 def _option(field: TextField) -> Any:
@@ -67,4 +71,8 @@ WIDE_COLUMNS = tuple(field.label for field in TEXT_FIELDS if field.is_wide)
 
 
 def wide_texts(spec: Mapping[str, Any]) -> list[str]:
-    return [spec.get(field.key, "") for field in TEXT_FIELDS if field.is_wide]
+    texts: list[str] = []
+    for field in TEXT_FIELDS:
+        if field.is_wide:
+            texts.append(spec.get(field.key, ""))
+    return texts

@@ -204,7 +204,9 @@ def show_tree(
         tops = [named]
         if not named:
             tops = topmost_queues()
-        trees = [api().get(path("queues", top, "tree")) for top in tops]
+        trees = []
+        for top in tops:
+            trees.append(api().get(path("queues", top, "tree")))
         if form not in (Format.JSON, Format.YAML):
             print_trees(trees, resource, form)
         elif len(trees) == 1:
@@ -329,7 +331,9 @@ _SAMPLED = ("allocated", "promised", "deserved", "pending")
 def _history_table(samples: Sequence[Row]) -> Table:
     rows = []
     for sample in samples:
-        figures = [amounts.joined(sample.get(name)) for name in _SAMPLED]
+        figures = []
+        for name in _SAMPLED:
+            figures.append(amounts.joined(sample.get(name)))
         rows.append([output.clock(sample["at"]), sample["state"], *figures])
     return Table(
         ("Time", "State", *(name.capitalize() for name in _SAMPLED)),

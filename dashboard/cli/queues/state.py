@@ -57,7 +57,10 @@ def _question(answer: Mapping[str, Any]) -> str:
 def _tell(answer: Mapping[str, Any]) -> None:
     output.warn(answer["warnings"])
     output.done(answer["message"], answer["dryRun"])
-    below = [turned for turned in answer["queues"] if turned["name"] != answer["queue"]]
+    below = []
+    for turned in answer["queues"]:
+        if turned["name"] != answer["queue"]:
+            below.append(turned)
     for turned in below:
         output.line(f"  {turned['name']}: {turned['from']} → {turned['to']}")
 

@@ -21,7 +21,10 @@ _ENDLESS = 10_000  # wider than any table
 
 def print_trees(trees: Sequence[Row], resource: str, form: Format) -> None:
     """Several where the reader may see parts of the tree, and not what they have in common."""
-    nodes = [node for tree in trees for node in _branches(tree)]
+    nodes = []
+    for tree in trees:
+        for node in _branches(tree):
+            nodes.append(node)
     if form is Format.NAME:
         for _, queue in nodes:
             output.line(output.name_of(queue))
@@ -144,7 +147,9 @@ def _coloured(
     for branch, queue in nodes:
         shown = dict(zip(_COLUMNS, _cells(branch, queue), strict=True))
         styles = {"State": output.STATE_STYLES.get(queue["status"]["state"], "")}
-        texts = [Text(str(shown[column]), style=styles.get(column, "")) for column in own]
+        texts = []
+        for column in own:
+            texts.append(Text(str(shown[column]), style=styles.get(column, "")))
         table.add_row(*texts, *(_bar(queue, resource, cells) for resource in resources))
     table.caption = _caption(cells)
     return table

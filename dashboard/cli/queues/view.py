@@ -176,21 +176,22 @@ def _conditions(status: Row) -> None:
 
 
 def _events(name: str) -> None:
-    events = [
-        event["spec"] for event in api().all("events/", limit=_EVENTS, kind="Queue", name=name)
-    ]
+    events = []
+    for event in api().all("events/", limit=_EVENTS, kind="Queue", name=name):
+        events.append(event["spec"])
     output.line()
     if not events:
         output.line("Events: none")
         return
-    rows = [
-        [
-            output.age(event["lastAt"]),
-            event["type"],
-            event["reason"],
-            event["count"],
-            event["message"],
-        ]
-        for event in events
-    ]
+    rows = []
+    for event in events:
+        rows.append(
+            [
+                output.age(event["lastAt"]),
+                event["type"],
+                event["reason"],
+                event["count"],
+                event["message"],
+            ]
+        )
     Table(("Age", "Type", "Reason", "Count", "Event"), rows).print()

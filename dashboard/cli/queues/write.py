@@ -241,7 +241,10 @@ def update_queue(name: QueueArgument = "", option: QueueOption = "", **given: An
 def _without_empty(value: Any) -> Any:
     """In a merge patch null takes a key away."""
     if isinstance(value, dict):
-        return {key: _without_empty(inner) for key, inner in value.items()}
+        filled = {}
+        for key, inner in value.items():
+            filled[key] = _without_empty(inner)
+        return filled
     if value == "":
         return None
     return value
@@ -250,7 +253,10 @@ def _without_empty(value: Any) -> Any:
 def update_with(
     name: str, patch: Mapping[str, Any], dry_run: bool, form: Format = Format.TABLE
 ) -> None:
-    wanted = {key: part for key, part in patch.items() if part}
+    wanted = {}
+    for key, part in patch.items():
+        if part:
+            wanted[key] = part
     if not wanted:
         raise usage(
             f"Say what to change of {name}. Give at least one of --weight, --state, --parent, "

@@ -89,7 +89,9 @@ def _audit_table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
     columns = ["When", "Who", "Did", "To", "Why"]
     if wide:
         columns += ["Door", "Outcome"]
-    rows = [_audit_row(entry["spec"], wide) for entry in entries]
+    rows = []
+    for entry in entries:
+        rows.append(_audit_row(entry["spec"], wide))
     return Table(columns, rows)
 
 

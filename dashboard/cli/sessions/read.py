@@ -153,8 +153,12 @@ def _last_session() -> Any:
 
 
 def _print_decisions(number: str) -> None:
-    decisions = [one["spec"] for one in api().all("decisions/", limit=100, session=number)]
-    evictions = [one["spec"] for one in api().all("evictions/", limit=100, session=number)]
+    decisions = []
+    for one in api().all("decisions/", limit=100, session=number):
+        decisions.append(one["spec"])
+    evictions = []
+    for one in api().all("evictions/", limit=100, session=number):
+        evictions.append(one["spec"])
     columns: tuple[str, ...]
     if decisions:
         output.line()
