@@ -211,7 +211,10 @@ def _plain_mapping(loader: _PlainLoader, node: Any) -> dict[str, object]:
                 "mapping"
             )
         keys.add(key.value)
-    return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
+    mapping: dict[str, object] = {}
+    for key, value in node.value:
+        mapping[key.value] = loader.construct_object(value, deep=True)
+    return mapping
 
 
 def _resolve(tag: str, pattern: str, first: Iterable[str]) -> None:

@@ -154,7 +154,10 @@ def scope_permissions(scopes: Collection[str] | None) -> frozenset[Permission]:
     """
     if scopes is None:
         return ALL_PERMISSIONS
-    known = [SCOPE_PERMISSIONS[Scope(scope)] for scope in scopes if scope in SCOPE_PERMISSIONS]
+    known = []
+    for scope in scopes:
+        if scope in SCOPE_PERMISSIONS:
+            known.append(SCOPE_PERMISSIONS[Scope(scope)])
     return frozenset[Permission]().union(*known)
 
 
@@ -245,14 +248,22 @@ class Access:
         seen = self.visible
         if seen is None:
             return None
-        return frozenset(number for place, number in self.numbers.items() if place in seen)
+        found: set[int] = set()
+        for place, number in self.numbers.items():
+            if place in seen:
+                found.add(number)
+        return frozenset(found)
 
     def where(self, permission: Permission) -> frozenset[str]:
         """The names of the queues on which it is held.
 
         Not for callers with `everything`, who have no list.
         """
-        return frozenset(name for name in self.parents if self.may(permission, name))
+        found: set[str] = set()
+        for name in self.parents:
+            if self.may(permission, name):
+                found.add(name)
+        return frozenset(found)
 
     def require(self, permission: Permission, queue: str, doing: str = "") -> None:
         """Raises `OutOfSight` or `Forbidden`."""
@@ -280,12 +291,18 @@ def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None
         above = old.parent or ROOT
     else:
         above = ROOT
-    reserved = [name for name in PARENTS_FIELDS if getattr(old, name) != getattr(new, name)]
+    reserved = []
+    for name in PARENTS_FIELDS:
+        if getattr(old, name) != getattr(new, name):
+            reserved.append(name)
     if reserved:
         _require_parent(access, above, old.name, reserved)
         if new.parent != old.parent:
             _require_parent(access, new.parent or ROOT, old.name, ["parent"])
-    own = [name for name in OWN_FIELDS if getattr(old, name) != getattr(new, name)]
+    own = []
+    for name in OWN_FIELDS:
+        if getattr(old, name) != getattr(new, name):
+            own.append(name)
     if own and not access.may(Permission.ADMINISTER, above):
         access.require(Permission.ADMINISTER, old.name, f"change its {own[0].replace('_', ' ')}")
     if old.state is not new.state:

@@ -90,7 +90,10 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
             names = [entry["event"]]
         if not isinstance(names, list):
             names = [names]
-        unknown = [str(name) for name in names if str(name) not in EVENT_NAMES]
+        unknown = []
+        for name in names:
+            if str(name) not in EVENT_NAMES:
+                unknown.append(str(name))
         code = entry.get("exitCode")
         problems += _policy_problems(where, entry, action, names, unknown, code)
         if action is not None and not unknown:

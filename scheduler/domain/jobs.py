@@ -397,7 +397,11 @@ def _short_tasks(facts: JobFacts) -> list[TaskCount]:
     """Role minimums count only where together they do not ask for more than the job does."""
     if sum(task.min_available for task in facts.tasks) > facts.min_available:
         return []
-    return [task for task in facts.tasks if task.succeeded < task.min_available]
+    tasks: list[TaskCount] = []
+    for task in facts.tasks:
+        if task.succeeded < task.min_available:
+            tasks.append(task)
+    return tasks
 
 
 def _shortfall_message(facts: JobFacts, succeeded: int) -> str:
@@ -464,14 +468,27 @@ def first_to_begin(
     replicas: Mapping[str, int], dependencies: Mapping[str, Dependency]
 ) -> list[str]:
     """Tasks that wait for no other, or only for others that have no pods at all: the gang."""
-    empty = {name for name, count in replicas.items() if not count}
-    return [name for name in replicas if dependencies.get(name, Dependency()).is_met(empty)]
+    empty = set()
+    for name, count in replicas.items():
+        if not count:
+            empty.add(name)
+    first: list[str] = []
+    for name in replicas:
+        if dependencies.get(name, Dependency()).is_met(empty):
+            first.append(name)
+    return first
 
 
 def ready_tasks(facts: JobFacts) -> list[str]:
     """Tasks not yet created whose every dependency runs with its minimum, or has finished."""
-    under_way = {task.name for task in facts.tasks if _is_under_way(task)}
-    waiting = [task.name for task in facts.tasks if not task.created]
+    under_way = set()
+    for task in facts.tasks:
+        if _is_under_way(task):
+            under_way.add(task.name)
+    waiting = []
+    for task in facts.tasks:
+        if not task.created:
+            waiting.append(task.name)
     found: list[str] = []
     for name in waiting:
         if facts.dependencies.get(name, Dependency()).is_met(under_way):

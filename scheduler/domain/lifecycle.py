@@ -9,11 +9,11 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scheduler.domain.queues import ROOT, QueueState, QueueTree
+from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 
@@ -133,7 +133,10 @@ def _parents_first(tree: QueueTree) -> list[str]:
 
     A ring of parents, which only broken data has, is entered at its first name.
     """
-    tops = [queue.name for queue in tree if tree.parent_of(queue.name) not in tree]
+    tops = []
+    for queue in tree:
+        if tree.parent_of(queue.name) not in tree:
+            tops.append(queue.name)
     starts = [*tops, *(ring[0] for ring in tree.cycles())]
     order: dict[str, None] = {}
     for start in starts:
@@ -236,6 +239,10 @@ def judge(
     return _JUDGES[command](_case_of(tree, standings, name, live, unknown))
 
 
+def _names_in_state(queues: Iterable[QueueSpec], state: QueueState) -> list[str]:
+    return [queue.name for queue in queues if queue.state is state]
+
+
 def _case_of(
     tree: QueueTree,
     standings: Mapping[str, DerivedState],
@@ -243,9 +250,11 @@ def _case_of(
     live: Mapping[str, int],
     unknown: Collection[str],
 ) -> _Case:
-    above = [tree[ancestor] for ancestor in reversed(tree.ancestors(name))]
-    closed = [queue.name for queue in above if queue.state is QueueState.CLOSED]
-    suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
+    above = []
+    for ancestor in reversed(tree.ancestors(name)):
+        above.append(tree[ancestor])
+    closed = _names_in_state(above, QueueState.CLOSED)
+    suspended = _names_in_state(above, QueueState.SUSPENDED)
     either = [queue.name for queue in above if queue.state is not QueueState.OPEN]
     return _Case(
         name=name,

@@ -107,7 +107,9 @@ def plan(
 
     Raises `NotAllowed`, which names the ancestor to open or resume first.
     """
-    live = {queue: load.live for queue, load in loads.items()}
+    live = {}
+    for queue, load in loads.items():
+        live[queue] = load.live
     if name in tree:
         tree = tree.realm(name)
     before = derive(tree, live, unknown)
@@ -136,7 +138,11 @@ class _Scene:
     def waiting_in_subtree(self) -> list[str]:
         """The queues at and below the target in which something waits."""
         subtree = [self.name, *(queue.name for queue in self.tree.descendants(self.name))]
-        return [queue for queue in subtree if self.loads.get(queue, NO_LOAD).waits]
+        waiting: list[str] = []
+        for queue in subtree:
+            if self.loads.get(queue, NO_LOAD).waits:
+                waiting.append(queue)
+        return waiting
 
 
 def _planned_effect(
@@ -316,7 +322,10 @@ def _unchanged_sentence(scene: _Scene) -> Iterator[str]:
     for queue in scene.tree.descendants(scene.name):
         if queue.state is not QueueState.OPEN:
             wilful.append(queue.name)
-    kept = [queue for queue in wilful if scene.before[queue].state is scene.after[queue].state]
+    kept = []
+    for name in wilful:
+        if scene.before[name].state is scene.after[name].state:
+            kept.append(name)
     if kept and not scene.keeps_state:
         yield listed(
             kept, "stays as it is, by its own request.", "stay as they are, by their own request."
@@ -368,7 +377,10 @@ def _starting_jobs(scene: _Scene) -> Iterator[Caution]:
 
 
 def _held_jobs(scene: _Scene) -> Iterator[Caution]:
-    held = [queue for queue in scene.waiting_in_subtree() if scene.after[queue].held_by]
+    held = []
+    for queue in scene.waiting_in_subtree():
+        if scene.after[queue].held_by:
+            held.append(queue)
     above = scene.after[scene.name].held_by
     if held and above:
         what = f"{above} is suspended, so what waits in {listed(held)} is held"

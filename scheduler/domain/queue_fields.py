@@ -215,12 +215,18 @@ SCHEDULED_FIELDS: Final = tuple(field for field in PLAIN_FIELDS if field.is_sche
 
 
 def field_names(changed_by: ChangedBy) -> tuple[str, ...]:
-    return tuple(field.name for field in QUEUE_FIELDS if field.changed_by is changed_by)
+    names: list[str] = []
+    for field in QUEUE_FIELDS:
+        if field.changed_by is changed_by:
+            names.append(field.name)
+    return tuple(names)
 
 
 def stored_values(spec: QueueSpec) -> dict[str, Any]:
     """The plain fields and the metadata of a queue as the columns of its row take them."""
-    values = {field.name: getattr(spec, field.name) for field in PLAIN_FIELDS}
+    values = {}
+    for field in PLAIN_FIELDS:
+        values[field.name] = getattr(spec, field.name)
     for field in PLAIN_FIELDS:
         if field.choices is not None:
             values[field.name] = values[field.name].value

@@ -61,7 +61,7 @@ class QueueTree:
     @cached_property
     def queues(self) -> dict[str, QueueSpec]:
         """All of them in the order of their names."""
-        return {name: self._by_name[name] for name in sorted(self._by_name)}
+        return dict(sorted(self._by_name.items()))
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

@@ -45,7 +45,9 @@ def read_swf(lines: Iterable[str], source: str) -> list[TraceJob]:
 def _read_job(fields: list[str]) -> TraceJob | None:
     if len(fields) < _FIELDS:
         raise ValueError(f"has {len(fields)} fields; a job of this format has {_FIELDS}")
-    numbers = [_read_number(place, field) for place, field in enumerate(fields[:_FIELDS], start=1)]
+    numbers = []
+    for place, field in enumerate(fields[:_FIELDS], start=1):
+        numbers.append(_read_number(place, field))
     seconds = numbers[_RUN_TIME]
     processors = _processors(numbers)
     if seconds <= 0 or processors <= 0:

@@ -51,7 +51,9 @@ def _resource_names(points: Sequence[Point], figure: str) -> list[str]:
 def _averages_per_step(
     points: Sequence[Point], times: Times, edges: Times, figure: str, resource: str
 ) -> list[int | None]:
-    found = [(data.get(figure) or {}).get(resource) for _, data in points]
+    found = []
+    for _, data in points:
+        found.append((data.get(figure) or {}).get(resource))
     values = np.array([0 if value is None else value for value in found], dtype=np.float64)
     counts = np.array(
         [figure not in LIMITS or value is not None for value in found], dtype=np.float64

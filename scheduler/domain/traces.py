@@ -100,7 +100,10 @@ def from_the_first(jobs: Sequence[TraceJob]) -> list[TraceJob]:
 
 def _column_names(header: Sequence[str], source: str) -> dict[str, str]:
     """The name of each column as the file spells it."""
-    given = {name.strip().lower(): name for name in header if name}
+    given = {}
+    for name in header:
+        if name:
+            given[name.strip().lower()] = name
     found = {}
     for column, others in COLUMNS.items():
         for name in reversed(others):

@@ -70,7 +70,9 @@ def _empty_table(*columns: str) -> Table:
 def _queue_table(snapshot: Snapshot, outcome: Outcome) -> Table:
     table = _empty_table("QUEUE", "STATE", "DESERVED", "ALLOCATED", "REQUEST", "SHARE", "")
     tree = QueueTree(queue.spec for queue in snapshot.queues)
-    states = {queue.name: queue.state.value for queue in snapshot.queues}
+    states = {}
+    for queue in snapshot.queues:
+        states[queue.name] = queue.state.value
     for name, depth in _in_tree_order(tree, outcome):
         figures = outcome.queues[name]
         table.add_row(

@@ -94,7 +94,11 @@ def unknown_migrations() -> set[tuple[str, str]]:
     """Migrations of our apps that were applied to the database and do not exist here."""
     loader = MigrationLoader(connection)
     unknown = loader.applied_migrations.keys() - loader.disk_migrations.keys()
-    return {(app, name) for app, name in unknown if app in loader.migrated_apps}
+    migrations: set[tuple[str, str]] = set()
+    for app, name in unknown:
+        if app in loader.migrated_apps:
+            migrations.add((app, name))
+    return migrations
 
 
 def database_name() -> str:

@@ -34,7 +34,10 @@ def read_policies(names: list[str], scenario: Scenario, complaints: TextIO) -> d
     """Policies by name. Without names, the scenario's own. Raises `ScenarioError`."""
     if not names:
         return {"the file's own policy": scenario.policy}
-    return {name: _read_policy(name, complaints) for name in dict.fromkeys(names)}
+    policies: dict[str, Policy] = {}
+    for name in dict.fromkeys(names):
+        policies[name] = _read_policy(name, complaints)
+    return policies
 
 
 def _read_policy(name: str, complaints: TextIO) -> Policy:
@@ -117,10 +120,11 @@ def _write(
     duration = f"{seconds:,.0f} simulated seconds"
     about = f"{scenario.name}, load {load}, {duration}, seed {options.seed}"
     if options.output == "json":
-        documents = [
-            {"name": scenario.name, "policy": result.policy, "load": result.figures}
-            for result in results
-        ]
+        documents = []
+        for result in results:
+            documents.append(
+                {"name": scenario.name, "policy": result.policy, "load": result.figures}
+            )
         write_json(out, documents)
     elif options.output == "html":
         out.write(page("Policies under one load", about, results))

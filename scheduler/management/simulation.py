@@ -177,7 +177,9 @@ def _print_scenarios(scenarios: list[Scenario], sessions: int | None, out: TextI
 
 def _document(scenario: Scenario, sessions: int | None) -> dict[str, Any]:
     runs = run_scenario(scenario, sessions or 1)
-    documents = [outcome_document(run.name, run.outcome) for run in runs]
+    documents = []
+    for run in runs:
+        documents.append(outcome_document(run.name, run.outcome))
     if scenario.steps:
         return {"name": scenario.name, "steps": documents}
     if sessions:

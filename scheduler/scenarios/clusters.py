@@ -164,13 +164,21 @@ def _read_queues(fields: Fields) -> tuple[Queue, ...]:
         Queue(spec, spec.state, held[spec.name]) if spec.name in held else derived(spec, tree)
         for spec in specs
     )
-    return tuple(replace(queue, created=created[queue.name]) for queue in queues)
+    aged: list[Queue] = []
+    for queue in queues:
+        aged.append(replace(queue, created=created[queue.name]))
+    return tuple(aged)
 
 
 def derived(spec: QueueSpec, tree: QueueTree) -> Queue:
     """Below a suspended queue a queue is held, and below a closing one it closes."""
-    above = [tree[name] for name in reversed(tree.ancestors(spec.name))]
-    suspended = [queue.name for queue in above if queue.state is QueueState.SUSPENDED]
+    above = []
+    for name in reversed(tree.ancestors(spec.name)):
+        above.append(tree[name])
+    suspended = []
+    for queue in above:
+        if queue.state is QueueState.SUSPENDED:
+            suspended.append(queue.name)
     if spec.state is QueueState.SUSPENDED:
         held_by = spec.name
     else:

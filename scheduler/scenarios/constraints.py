@@ -105,7 +105,7 @@ def write_constraint(constraint: Constraint) -> dict[str, Any]:
         "affinity": _write_affinity(constraint),
         "tolerations": [_write_toleration(toleration) for toleration in constraint.tolerations],
     }
-    return {key: value for key, value in written.items() if value}
+    return _without_empty(written)
 
 
 def _write_affinity(constraint: Constraint) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _write_requirement(requirement: Requirement) -> dict[str, Any]:
         "operator": requirement.operator,
         "values": list(requirement.values),
     }
-    return {key: value for key, value in written.items() if value}
+    return _without_empty(written)
 
 
 def _write_toleration(toleration: Toleration) -> dict[str, str]:
@@ -149,4 +149,12 @@ def _write_toleration(toleration: Toleration) -> dict[str, str]:
         "value": toleration.value,
         "effect": toleration.effect,
     }
-    return {key: value for key, value in written.items() if value}
+    return _without_empty(written)
+
+
+def _without_empty(written: dict[str, Any]) -> dict[str, Any]:
+    filled: dict[str, Any] = {}
+    for key, value in written.items():
+        if value:
+            filled[key] = value
+    return filled

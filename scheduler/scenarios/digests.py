@@ -40,15 +40,18 @@ def plain_outcome(outcome: Outcome, snapshot: Snapshot) -> dict[str, Any]:
 
 def _plain_value(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {
-            item.name: _plain_value(getattr(value, item.name))
-            for item in fields(value)
-            if item.name not in _ROWS
-        }
+        found = {}
+        for item in fields(value):
+            if item.name not in _ROWS:
+                found[item.name] = _plain_value(getattr(value, item.name))
+        return found
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, Mapping):
-        return {str(key): _plain_value(item) for key, item in value.items()}
+        result = {}
+        for key, item in value.items():
+            result[str(key)] = _plain_value(item)
+        return result
     if isinstance(value, (tuple, list)):
         return [_plain_value(item) for item in value]
     if isinstance(value, (str, bool, int, float)) or value is None:

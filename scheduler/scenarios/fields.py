@@ -136,7 +136,10 @@ class Fields:
         return Fields(value, self.at(key))
 
     def items(self, key: str) -> list[Fields]:
-        return [Fields(value, place) for value, place in self.values(key)]
+        items: list[Fields] = []
+        for value, place in self.values(key):
+            items.append(Fields(value, place))
+        return items
 
     def values(self, key: str) -> list[tuple[object, str]]:
         """The entries of a list with the place of each."""
@@ -145,7 +148,11 @@ class Fields:
             return []
         if not isinstance(value, list):
             raise self.problem(key, f"must be a list, not {shown(value)}")
-        return [(entry, f"{self.at(key)}[{index}]") for index, entry in enumerate(value)]
+        place = self.at(key)
+        entries: list[tuple[object, str]] = []
+        for index, entry in enumerate(value):
+            entries.append((entry, f"{place}[{index}]"))
+        return entries
 
     def texts(self, key: str) -> dict[str, str]:
         """A mapping of words to words, such as labels."""
@@ -153,6 +160,14 @@ class Fields:
         if fields is None:
             return {}
         return {name: fields.text(name) for name in fields}
+
+
+def entries_of(entries: list[object], place: str) -> list[Fields]:
+    """The entries of a list of mappings, each with its place."""
+    read: list[Fields] = []
+    for index, entry in enumerate(entries):
+        read.append(Fields(entry, f"{place}[{index}]"))
+    return read
 
 
 def read_whole(value: object, place: str, least: int, most: int) -> int:

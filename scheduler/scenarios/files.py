@@ -12,7 +12,7 @@ from scheduler.domain.mixes import Target
 from scheduler.engine.policy import Policy
 from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.scenarios.clusters import Cluster, read_cluster
-from scheduler.scenarios.fields import FieldError, Fields
+from scheduler.scenarios.fields import FieldError, Fields, entries_of
 from scheduler.scenarios.objects import NAMESPACE, read_time
 from scheduler.scenarios.policies import PolicyError, PolicyReading, policy_from
 from scheduler.scenarios.vocabulary import SETTINGS
@@ -93,7 +93,10 @@ def read_file(path: str, read_stdin: Callable[[], str]) -> list[Scenario]:
 
 def read_scenarios(text: str, source: str) -> list[Scenario]:
     try:
-        return [_read_scenario(fields) for fields in _scenario_entries(read_document(text))]
+        scenarios: list[Scenario] = []
+        for fields in _scenario_entries(read_document(text)):
+            scenarios.append(_read_scenario(fields))
+        return scenarios
     except (DocumentError, FieldError, PolicyError) as error:
         raise ScenarioError(f"{source}: {error}") from None
 
@@ -101,7 +104,7 @@ def read_scenarios(text: str, source: str) -> list[Scenario]:
 def _scenario_entries(document: object) -> list[Fields]:
     """One scenario, or the cases of a list, each with its place."""
     if isinstance(document, list):
-        entries = [Fields(entry, f"[{index}]") for index, entry in enumerate(document)]
+        entries = entries_of(document, "")
     else:
         top = Fields(document, "")
         if "cases" in top:

@@ -158,7 +158,10 @@ def read_podgroup(fields: Fields, classes: Mapping[str, PriorityClass]) -> PodGr
 def _read_role_minimums(fields: Fields) -> dict[str, int]:
     roles = fields.mapping("minTaskMember")
     if roles:
-        return {role: roles.whole(role, default=0) for role in roles}
+        minimums: dict[str, int] = {}
+        for role in roles:
+            minimums[role] = roles.whole(role, default=0)
+        return minimums
     return {}
 
 

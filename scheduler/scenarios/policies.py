@@ -16,7 +16,7 @@ from scheduler.documents import POLICY_LIMIT, DocumentError, read_document
 from scheduler.engine.policy import Flag, PluginConfig, Policy, Tier
 from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.scenarios import vocabulary
-from scheduler.scenarios.fields import FieldError, Fields, read_flag, shown
+from scheduler.scenarios.fields import FieldError, Fields, entries_of, read_flag, shown
 from scheduler.scenarios.outside import outside_plugin_problem
 from scheduler.scenarios.vocabulary import Reader
 
@@ -160,7 +160,7 @@ def _read_tiers(fields: Fields, notices: _Notices) -> tuple[Tier, ...]:
 def _plugins_of(entry: object, place: str) -> list[Fields]:
     """A tier is `plugins: […]` in a policy file and a bare list in a scenario."""
     if isinstance(entry, list):
-        return [Fields(plugin, f"{place}[{index}]") for index, plugin in enumerate(entry)]
+        return entries_of(entry, place)
     tier = Fields(entry, place)
     plugins = tier.items("plugins")
     tier.finish()
@@ -317,11 +317,10 @@ def _refuse_two_answers(policy: Policy, fields: Fields, notices: _Notices) -> No
     }
     if len(both) < 2:
         return
-    shared = [
-        flag
-        for flag in _SAME_QUESTION
-        if all(policy.enables(plugin, flag) for plugin in both.values())
-    ]
+    shared = []
+    for flag in _SAME_QUESTION:
+        if all(policy.enables(plugin, flag) for plugin in both.values()):
+            shared.append(flag)
     if shared:
         questions = ", ".join(f"enable{flag.value[0].upper()}{flag.value[1:]}" for flag in shared)
         notices.refuse(

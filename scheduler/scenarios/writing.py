@@ -39,7 +39,11 @@ def scenario_document(snapshot: Snapshot, policy: Policy, name: str) -> dict[str
 
 def _set(**values: Any) -> dict[str, Any]:
     """Only what says something."""
-    return {key: value for key, value in values.items() if value not in ("", None, {}, [], ())}
+    stated: dict[str, Any] = {}
+    for key, value in values.items():
+        if value not in ("", None, {}, [], ()):
+            stated[key] = value
+    return stated
 
 
 def _to_quantities(resources: Resources) -> dict[str, str]:
@@ -47,7 +51,9 @@ def _to_quantities(resources: Resources) -> dict[str, str]:
 
 
 def write_node(node: Node) -> dict[str, Any]:
-    taints = [_set(key=taint.key, value=taint.value, effect=taint.effect) for taint in node.taints]
+    taints = []
+    for taint in node.taints:
+        taints.append(_set(key=taint.key, value=taint.value, effect=taint.effect))
     flags = {
         **({"unschedulable": True} if node.unschedulable else {}),
         **({} if node.ready else {"ready": False}),

@@ -206,8 +206,14 @@ def with_spec(manifest: object) -> object:
     """
     if not isinstance(manifest, Mapping) or not isinstance(manifest.get("spec") or {}, Mapping):
         return manifest
-    lifted = {key: manifest[key] for key in _PRIORITY_CLASS if key in manifest}
-    rest = {key: value for key, value in manifest.items() if key not in lifted}
+    lifted = {}
+    for key in _PRIORITY_CLASS:
+        if key in manifest:
+            lifted[key] = manifest[key]
+    rest = {}
+    for key, value in manifest.items():
+        if key not in lifted:
+            rest[key] = value
     if lifted:
         return {**rest, "spec": {**lifted, **(manifest.get("spec") or {})}}
     return manifest

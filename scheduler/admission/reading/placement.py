@@ -96,8 +96,8 @@ def read_toleration(reader: Reader, value: object, path: str) -> dict[str, str]:
     reader.unknown_fields(given, known_fields.TOLERATION, path, KEPT)
     for key, allowed in _TOLERATION_CHOICES.items():
         reader.choice(given.get(key), f"{path}.{key}", allowed, "", "invalid_value")
-    return {
-        key: reader.text(given[key], f"{path}.{key}")
-        for key in _TOLERATION_FIELDS
-        if given.get(key) is not None
-    }
+    toleration: dict[str, str] = {}
+    for key in _TOLERATION_FIELDS:
+        if given.get(key) is not None:
+            toleration[key] = reader.text(given[key], f"{path}.{key}")
+    return toleration

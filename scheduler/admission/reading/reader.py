@@ -123,7 +123,11 @@ class Reader:
         if not isinstance(value, Mapping):
             self.wrong_type(path, value, "an object")
             return {}
-        return {key: item for key, item in value.items() if self._is_key(key, path)}
+        found: dict[str, object] = {}
+        for key, item in value.items():
+            if self._is_key(key, path):
+                found[key] = item
+        return found
 
     def _is_key(self, key: object, path: str) -> bool:
         if isinstance(key, str) and is_storable(key):

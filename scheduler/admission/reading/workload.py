@@ -224,7 +224,9 @@ def _read_tasks(reader: Reader, value: object) -> list[TaskManifest]:
             "A job needs at least one task.",
             "add a task with replicas and a template",
         )
-    tasks = [_read_task(reader, task, f"spec.tasks[{index}]") for index, task in enumerate(given)]
+    tasks = []
+    for index, task in enumerate(given):
+        tasks.append(_read_task(reader, task, f"spec.tasks[{index}]"))
     for name, times in sorted(Counter(task.name for task in tasks).items()):
         if times == 1:
             continue

@@ -96,8 +96,15 @@ def _in_force(manifest: Mapping[str, object]) -> dict[str, object]:
 
 
 def _with_defaults(given: Mapping[object, object]) -> dict[str, object]:
-    meant = {key: _normal_form(value) for key, value in given.items() if isinstance(key, str)}
-    return {key: value for key, value in meant.items() if value not in _EMPTY}
+    meant = {}
+    for key, value in given.items():
+        if isinstance(key, str):
+            meant[key] = _normal_form(value)
+    stated: dict[str, object] = {}
+    for key, value in meant.items():
+        if value not in _EMPTY:
+            stated[key] = value
+    return stated
 
 
 def _normal_form(value: object) -> object:
@@ -119,7 +126,10 @@ def _normal_form(value: object) -> object:
 
 def _normal_amounts(value: object) -> object:
     if isinstance(value, Mapping):
-        return {name: _normal_amount(name, amount) for name, amount in value.items()}
+        amounts = {}
+        for name, amount in value.items():
+            amounts[name] = _normal_amount(name, amount)
+        return amounts
     return value
 
 
@@ -159,7 +169,11 @@ def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Vi
 
 def _task_list(value: object) -> list[Mapping[str, object]]:
     if isinstance(value, list):
-        return [_with_defaults(task) for task in value if isinstance(task, Mapping)]
+        tasks: list[Mapping[str, object]] = []
+        for task in value:
+            if isinstance(task, Mapping):
+                tasks.append(_with_defaults(task))
+        return tasks
     return []
 
 

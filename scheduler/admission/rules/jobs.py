@@ -79,7 +79,9 @@ def _check_policies(job: JobManifest) -> Iterator[Violation]:
 
 
 def _check_dependencies(job: JobManifest) -> Iterator[Violation]:
-    needed = {task.name: needed_tasks({"dependsOn": task.depends_on}) for task in job.tasks}
+    needed = {}
+    for task in job.tasks:
+        needed[task.name] = needed_tasks({"dependsOn": task.depends_on})
     for index, task in enumerate(job.tasks):
         field = f"spec.tasks[{index}].dependsOn"
         iteration = task.depends_on.get("iteration")

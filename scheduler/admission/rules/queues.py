@@ -169,7 +169,10 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
             f"root cannot be {done}: it holds all other queues.",
             "leave it Open",
         )
-    changed = [path for path, amounts in _AMOUNTS if amounts(proposed) != amounts(old)]
+    changed = []
+    for path, amounts in _AMOUNTS:
+        if amounts(proposed) != amounts(old):
+            changed.append(path)
     if changed and facts.protects_root:
         what = ", ".join(path.split(".")[1] for path in changed)
         message = (
@@ -198,7 +201,9 @@ def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
         )
         return
     if proposed.name in tree:
-        below = {queue.name for queue in tree.descendants(proposed.name)}
+        below = set()
+        for queue in tree.descendants(proposed.name):
+            below.add(queue.name)
     else:
         below = set()
     if parent in below:

@@ -57,7 +57,10 @@ def _check_what_moves_along(proposed: QueueSpec, placed: QueueTree) -> Iterator[
 
     Where it goes, they must fit as well.
     """
-    above = [placed[name] for name in placed.ancestors(proposed.name) if name != ROOT]
+    above = []
+    for name in placed.ancestors(proposed.name):
+        if name != ROOT:
+            above.append(placed[name])
     limited: set[str] = set()
     for queue in above:
         limited.update(queue.capability)
@@ -95,7 +98,10 @@ def check_children(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
 
 def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
     """For each resource the nearest ancestor that limits it counts."""
-    above = [tree[name] for name in tree.ancestors(proposed.name) if name != ROOT]
+    above = []
+    for name in tree.ancestors(proposed.name):
+        if name != ROOT:
+            above.append(tree[name])
     for resource, amount in proposed.capability.items():
         limiting = next((queue for queue in above if resource in queue.capability), None)
         if limiting and amount > limiting.capability[resource]:
@@ -172,7 +178,9 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
         has = amounts(parent)
         for resource, amount in together.items():
             if amount > has.amount(resource):
-                shares = {child.name: amounts(child) for child in tree.children(parent.name)}
+                shares = {}
+                for child in tree.children(parent.name):
+                    shares[child.name] = amounts(child)
                 too_many = _overshoot_message(
                     what, resource, f"{parent.name} has", amount, has.amount(resource)
                 )
@@ -196,7 +204,9 @@ def _children_together(tree: QueueTree, parent: str, what: str) -> Resources:
 
 def _overshoot_message(what: str, resource: str, whose: str, amount: int, limit: int) -> str:
     """ "The children's deserved cpu is 5 together, p has 4, 1 too many"."""
-    figures = [format_quantity(resource, number) for number in (amount, limit, amount - limit)]
+    figures = []
+    for number in (amount, limit, amount - limit):
+        figures.append(format_quantity(resource, number))
     return (
         f"The children's {what} {resource} is {figures[0]} together, {whose} {figures[1]}, "
         f"{figures[2]} too many"
@@ -282,7 +292,11 @@ def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
     for queue in tree:
         if queue.name != ROOT:
             notices[queue.name] = list(_quota_notices(queue, facts.total, first_level))
-    return {name: found for name, found in notices.items() if found}
+    noted: dict[str, list[Notice]] = {}
+    for name, found in notices.items():
+        if found:
+            noted[name] = found
+    return noted
 
 
 class _FirstLevel:

@@ -178,7 +178,10 @@ def _targets(names: str | None) -> list[Target]:
     if names is None:
         return []
     known = {target.queue: target for target in leaf_targets()}
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    wanted = []
+    for name in names.split(","):
+        if name.strip():
+            wanted.append(name.strip())
     unknown = [name for name in wanted if name not in known]
     if unknown or not wanted:
         wrong = ", ".join(unknown) or names
