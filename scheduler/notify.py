@@ -82,7 +82,10 @@ def _few(names: Iterable[str]) -> list[str]:
 
 
 def _announce(**changed: list[str]) -> None:
-    news = {kind: names for kind, names in changed.items() if names}
+    news = {}
+    for kind, names in changed.items():
+        if names:
+            news[kind] = names
     if news:
         transaction.on_commit(partial(_publish, news), robust=True)
 

@@ -112,11 +112,14 @@ def _often_evicted(since: datetime, visible: Collection[str] | None) -> tuple[Ev
     lately = Eviction.objects.filter(created_at__gte=since)
     if visible is not None:
         lately = lately.filter(queue_name__in=visible)
-    gangs = lately.order_by().values_list("podgroup_name", "queue_name")
-    counted = gangs.annotate(
+    by_gang = lately.order_by().values_list("podgroup_name", "queue_name")
+    counted = by_gang.annotate(
         times=Count("session_number", distinct=True),
         pods=Count("session_number"),
         last=Max("created_at"),
     )
     often = counted.filter(times__gte=OFTEN).order_by("-times", "podgroup_name")
-    return tuple(EvictedGang(*row) for row in often[:MOST_GANGS])
+    gangs: list[EvictedGang] = []
+    for row in often[:MOST_GANGS]:
+        gangs.append(EvictedGang(*row))
+    return tuple(gangs)

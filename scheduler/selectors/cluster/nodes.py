@@ -79,7 +79,10 @@ def node_rows(names: Collection[str] | None = None) -> list[NodeRow]:
         nodes = nodes.filter(name__in=names)
     found = list(nodes)
     loads = node_loads([node.pk for node in found], are_all=names is None)
-    return [_node_row(node, loads[node.pk]) for node in found]
+    rows: list[NodeRow] = []
+    for node in found:
+        rows.append(_node_row(node, loads[node.pk]))
+    return rows
 
 
 def _node_row(node: Node, load: NodeLoad) -> NodeRow:
@@ -191,7 +194,10 @@ class Fragmentation:
 
 
 def fragmentation(nodes: Sequence[NodeRow], resource: str) -> Fragmentation:
-    taking = [node for node in nodes if node.takes_pods and node.allocatable.amount(resource)]
+    taking = []
+    for node in nodes:
+        if node.takes_pods and node.allocatable.amount(resource):
+            taking.append(node)
     free = [node.free(resource) for node in taking]
     biggest = max((node.allocatable.amount(resource) for node in taking), default=0)
     sizes = _sizes_to_ask(resource, biggest)

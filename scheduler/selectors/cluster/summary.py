@@ -24,7 +24,10 @@ class SessionClock:
 def failing_parts() -> dict[str, datetime]:
     """What of the work beside sessions fails at every tick, and since when."""
     failing = ClusterState.objects.values_list("failing", flat=True).first() or {}
-    return {name: datetime.fromisoformat(entry["since"]) for name, entry in sorted(failing.items())}
+    parts: dict[str, datetime] = {}
+    for name, entry in sorted(failing.items()):
+        parts[name] = datetime.fromisoformat(entry["since"])
+    return parts
 
 
 def cluster_name() -> str:

@@ -40,7 +40,9 @@ def _tree_and_facts(kind: str, request: Request) -> tuple[QueueTree, Facts]:
     marks = []
     for part in ("annotations", "labels"):
         marks.append(_mapping_at(metadata, part).get(QUEUE_ANNOTATION))
-    names = {_as_text(name) for name in (spec.get("queue"), *marks, DEFAULT)}
+    names = set()
+    for name in (spec.get("queue"), *marks, DEFAULT):
+        names.add(_as_text(name))
     scene = submission_scene(names - {""}, _as_text(metadata.get("namespace")), request.user)
     return scene.tree, scene.facts
 

@@ -167,12 +167,14 @@ def _queues_named(patterns: Sequence[str]) -> set[str]:
 
     A path counts by its last part.
     """
+    names: set[str] = set()
     if not any("*" in pattern for pattern in patterns):
-        return {pattern.rpartition("/")[2] for pattern in patterns}
+        for pattern in patterns:
+            names.add(pattern.rpartition("/")[2])
+        return names
     from scheduler.selectors.queues.facts import queue_tree
 
     tree = queue_tree()
-    names: set[str] = set()
     for pattern in patterns:
         names |= _queues_like(pattern, tree)
     return names
@@ -185,7 +187,11 @@ def _queues_like(pattern: str, tree: Any) -> set[str]:
         if top in tree:
             return {top, *(queue.name for queue in tree.descendants(top))}
         return set()
-    return {queue.name for queue in tree if _is_like(last, queue.name)}
+    names: set[str] = set()
+    for queue in tree:
+        if _is_like(last, queue.name):
+            names.add(queue.name)
+    return names
 
 
 def _is_like(pattern: str, name: str) -> bool:

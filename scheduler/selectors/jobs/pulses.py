@@ -50,7 +50,9 @@ class Pulses:
     def _take_over(self, found: dict[str | None, int]) -> None:
         """Of what was deleted nobody knows the queue any more: then all may have changed."""
         deleted = found.pop(None, 0)
-        known = {name: max(number, deleted) for name, number in self._numbers.items()}
+        known = {}
+        for name, number in self._numbers.items():
+            known[name] = max(number, deleted)
         self._numbers = known | {
             str(name): max(number, known.get(str(name), 0)) for name, number in found.items()
         }

@@ -74,7 +74,9 @@ def timeline_of(gang: PodGroup) -> Timeline:
         key=lambda step: step.at,
     )
     reasons = list(_reason_events(gang))
-    spans = [_span_between(gang, steps, number, reasons) for number in range(1, len(steps))]
+    spans = []
+    for number in range(1, len(steps)):
+        spans.append(_span_between(gang, steps, number, reasons))
     return Timeline(tuple(zip([None, *spans], steps, strict=True)), _current_span(gang, steps[-1]))
 
 

@@ -33,7 +33,9 @@ def with_bounds(facts: Facts, queues: Iterable[str], user: str) -> Facts:
     found = {}
     for place, jobs, pods in fetch(f"{numbered} ORDER BY place", [*names, user]):
         found[place] = Backlog(jobs, pods)
-    in_queues = {name: found[place] for place, name in enumerate(names)}
+    in_queues = {}
+    for place, name in enumerate(names):
+        in_queues[name] = found[place]
     return replace(facts, queue_backlogs=in_queues, user=user, user_backlog=found[len(names)])
 
 
@@ -46,9 +48,9 @@ def _bound(whose: str) -> str:
 
 def exactly(facts: Facts) -> Facts:
     """The same facts with what really waits."""
-    in_queues = {
-        name: _exact(_OF_QUEUE, name, bound) for name, bound in facts.queue_backlogs.items()
-    }
+    in_queues = {}
+    for name, bound in facts.queue_backlogs.items():
+        in_queues[name] = _exact(_OF_QUEUE, name, bound)
     return replace(
         facts,
         queue_backlogs=in_queues,
@@ -94,6 +96,8 @@ def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
     for waiting in facts.queue_backlogs.values():
         job_pairs.append((waiting.jobs, limits.jobs_per_queue))
         pod_pairs.append((waiting.pods, limits.pods_per_queue))
-    near = [limit and (number + 1) * 2 > limit for number, limit in job_pairs]
+    near = []
+    for number, limit in job_pairs:
+        near.append(limit and (number + 1) * 2 > limit)
     near += [limit and (number + pods) * 2 > limit for number, limit in pod_pairs]
     return any(near)

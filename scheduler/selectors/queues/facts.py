@@ -26,7 +26,9 @@ ALLOCATED_PHASES = ("Binding", "Bound", "Running")
 
 def spec_of(queue: Queue) -> QueueSpec:
     """The stored queue as a value; its parent must have been selected with it."""
-    values = {field.name: getattr(queue, field.name) for field in PLAIN_FIELDS}
+    values = {}
+    for field in PLAIN_FIELDS:
+        values[field.name] = getattr(queue, field.name)
     return QueueSpec(
         name=queue.name,
         parent=queue.parent_name,
@@ -131,15 +133,22 @@ def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> S
         for annotations in namespaces.values()
         if annotations.get(QUEUE_ANNOTATION)
     }
-    rows = [row for name in sorted(names) for row in _QUEUE.rows(name=name)]
-    specs = {name: QueueSpec(name=name, parent=parent or "") for _, name, parent, _, _ in rows}
+    rows = []
+    for name in sorted(names):
+        for row in _QUEUE.rows(name=name):
+            rows.append(row)
+    specs = {}
+    for _, name, parent, _, _ in rows:
+        specs[name] = QueueSpec(name=name, parent=parent or "")
     for _, parent, _, _, has_children in rows:
         if has_children:
             specs = {
                 name: QueueSpec(name=name, parent=parent)
                 for (name,) in _CHILDREN.rows(parent=parent)
             } | specs
-    states = {name: QueueState(state) for _, name, _, state, _ in rows}
+    states = {}
+    for _, name, _, state, _ in rows:
+        states[name] = QueueState(state)
     facts = with_bounds(
         Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits)),
         states,

@@ -113,7 +113,9 @@ def queue_rows() -> QueueBoard:
     children = _children(raw)
     ordered = list(_in_tree_order(raw, children))
     subtree = _rolled_up(ordered, own)
-    names = {queue["id"]: queue["name"] for queue in raw}
+    names = {}
+    for queue in raw:
+        names[queue["id"]] = queue["name"]
     rows = tuple(
         _row(
             queue,
@@ -142,7 +144,9 @@ def _read_queues() -> list[dict[str, Any]]:
 
     Most of them repeat. Reading each text once is what makes this fast.
     """
-    texts = {f"spec_{name}": Cast(name, TextField()) for name in _SPEC_AMOUNTS}
+    texts = {}
+    for name in _SPEC_AMOUNTS:
+        texts[f"spec_{name}"] = Cast(name, TextField())
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
     texts |= {
         "warning_text": Cast("warnings", TextField()),
@@ -213,7 +217,9 @@ def _in_tree_order(
 def _rolled_up(
     ordered: list[tuple[dict[str, Any], int]], own: Mapping[int, Counts]
 ) -> dict[int, Counts]:
-    sums = {queue["id"]: own.get(queue["id"], _NONE) for queue, _ in ordered}
+    sums = {}
+    for queue, _ in ordered:
+        sums[queue["id"]] = own.get(queue["id"], _NONE)
     for queue, _ in reversed(ordered):  # children before their parents
         parent = queue["parent_id"]
         if parent in sums:

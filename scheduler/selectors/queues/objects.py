@@ -62,7 +62,9 @@ def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[st
     """A row of plain values a queue."""
     if queues is None:
         queues = Queue.objects.all()
-    texts: dict[str, Any] = {f"text_{name}": Cast(name, TextField()) for name in _TEXTS}
+    texts: dict[str, Any] = {}
+    for name in _TEXTS:
+        texts[f"text_{name}"] = Cast(name, TextField())
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
     found: QuerySet[Any, dict[str, Any]] = queues.annotate(**texts).values(*_PLAIN, *texts)
     return found
@@ -134,8 +136,12 @@ def _counts(sql: str) -> QueueCounts:
     found: dict[str, list[tuple[Any, ...]]] = {"queue": [], "gang": [], "job": []}
     for kind, *row in fetch(sql):
         found[kind].append(tuple(row))
-    names = {queue_id: name for queue_id, _, name, _ in found["queue"]}
-    parents = {queue_id: parent for queue_id, parent, _, _ in found["queue"]}
+    names = {}
+    for queue_id, _, name, _ in found["queue"]:
+        names[queue_id] = name
+    parents = {}
+    for queue_id, parent, _, _ in found["queue"]:
+        parents[queue_id] = parent
     own = _gangs(found["gang"])
     return QueueCounts(
         names, parents, own, _rolled_up(own, parents), _jobs(found["job"], found["gang"])
@@ -147,7 +153,10 @@ def _gangs(rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:
     counts: dict[int, list[int]] = {}
     for queue_id, _, phase, number in rows:
         counts.setdefault(queue_id, [0] * len(PHASES))[PHASES.index(phase)] += number
-    return {queue_id: tuple(numbers) for queue_id, numbers in counts.items()}
+    gangs: dict[int, tuple[int, ...]] = {}
+    for queue_id, numbers in counts.items():
+        gangs[queue_id] = tuple(numbers)
+    return gangs
 
 
 def _jobs(rows: list[tuple[Any, ...]], gangs: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:
@@ -158,7 +167,10 @@ def _jobs(rows: list[tuple[Any, ...]], gangs: list[tuple[Any, ...]]) -> dict[int
     for queue_id, is_orphan, _, number in gangs:
         if is_orphan:
             counts.setdefault(queue_id, [0] * len(JOB_COUNTS))[_UNKNOWN] += number
-    return {queue_id: tuple(numbers) for queue_id, numbers in counts.items()}
+    jobs: dict[int, tuple[int, ...]] = {}
+    for queue_id, numbers in counts.items():
+        jobs[queue_id] = tuple(numbers)
+    return jobs
 
 
 def _rolled_up(
@@ -178,7 +190,10 @@ def _rolled_up(
             for index, number in enumerate(numbers):
                 total[index] += number
             current = parents.get(current)
-    return {queue_id: tuple(numbers) for queue_id, numbers in sums.items()}
+    rolled_up: dict[int, tuple[int, ...]] = {}
+    for queue_id, total in sums.items():
+        rolled_up[queue_id] = tuple(total)
+    return rolled_up
 
 
 def subtree_ids(name: str, counts: QueueCounts) -> list[int]:
@@ -210,10 +225,16 @@ def names_in_records(name: str) -> list[str]:
     children: dict[int | None, list[int]] = {}
     for queue_id, _, parent in rows:
         children.setdefault(parent, []).append(queue_id)
-    found = {queue_id for queue_id, known, _ in rows if known == name}
+    found = set()
+    for queue_id, known, _ in rows:
+        if known == name:
+            found.add(queue_id)
     waiting = list(found)
     while waiting:
-        below = [child for child in children.get(waiting.pop(), []) if child not in found]
+        below = []
+        for child in children.get(waiting.pop(), []):
+            if child not in found:
+                below.append(child)
         found.update(below)
         waiting.extend(below)
     return sorted({name, *(known for queue_id, known, _ in rows if queue_id in found)})

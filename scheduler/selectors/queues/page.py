@@ -134,7 +134,10 @@ def with_members(gangs: Iterable[PodGroup]) -> list[GangRow]:
     """The gangs with their pods counted, in one more query."""
     found = list(gangs)
     members = _members(gang.pk for gang in found)
-    return [_gang_row(gang, members.get(gang.pk, {})) for gang in found]
+    rows: list[GangRow] = []
+    for gang in found:
+        rows.append(_gang_row(gang, members.get(gang.pk, {})))
+    return rows
 
 
 def _gang_row(gang: PodGroup, members: dict[str, int]) -> GangRow:
@@ -207,7 +210,10 @@ def waits(queues: Collection[str]) -> Waits:
         .order_by("-started_at")
         .values_list("created_at", "started_at")[:_STARTS_FOR_A_MEDIAN]
     )
-    seconds = [seconds_between(created, started) for created, started in starts if started]
+    seconds = []
+    for created, started in starts:
+        if started:
+            seconds.append(seconds_between(created, started))
     finished = gangs.filter(phase="Completed", finished_at__gte=since).count()
     return Waits(
         oldest, median(seconds) if len(seconds) >= _FEWEST_STARTS else None, len(seconds), finished

@@ -29,10 +29,12 @@ def records_of(seen: Collection[str], at: str, column: str = "queue_name") -> Q:
 
     `at` is the column that says when it happened.
     """
-    uses = {name: _readable_uses(own, seen) for name, own in _reused().items()}
+    uses = {}
+    for name, own in _reused().items():
+        uses[name] = _readable_uses(own, seen)
     found = Q(**{f"{column}__in": sorted(name for name in seen if uses.get(name) is None)})
-    for name, own in uses.items():
-        for use in own or ():
+    for name, readable in uses.items():
+        for use in readable or ():
             found |= Q(**{column: name}) & _within(use, at)
     return found
 
@@ -45,7 +47,10 @@ def _readable_uses(uses: Sequence[Use], seen: Collection[str]) -> list[Use] | No
     if all(use.place in seen for use in uses):
         return None
     runs = [list(run) for is_seen, run in groupby(uses, lambda use: use.place in seen) if is_seen]
-    return [Use(run[0].place, run[0].start, run[-1].end) for run in runs]
+    readable: list[Use] = []
+    for run in runs:
+        readable.append(Use(run[0].place, run[0].start, run[-1].end))
+    return readable
 
 
 def _within(use: Use, at: str) -> Q:
@@ -72,11 +77,14 @@ def _reused() -> dict[str, list[Use]]:
 
 def _uses(rows: Iterable[Queue]) -> list[Use]:
     queues = list(rows)
-    turns: list[datetime | None] = [_between(earlier, later) for earlier, later in pairwise(queues)]
+    turns: list[datetime | None] = []
+    for earlier, later in pairwise(queues):
+        turns.append(_between(earlier, later))
     limits = pairwise([None, *turns, None])
-    return [
-        Use(queue.place, start, end) for queue, (start, end) in zip(queues, limits, strict=True)
-    ]
+    uses: list[Use] = []
+    for queue, (start, end) in zip(queues, limits, strict=True):
+        uses.append(Use(queue.place, start, end))
+    return uses
 
 
 def _between(earlier: Queue, later: Queue) -> datetime:

@@ -223,14 +223,20 @@ def victims_of(
 
 def evictions_decided(decisions: Iterable[Decision]) -> dict[tuple[int | None, str], Eviction]:
     """The records of those that evict, by session and pod."""
-    evicting = [row for row in decisions if row.kind == Decision.EVICT and row.session_id]
+    evicting = []
+    for row in decisions:
+        if row.kind == Decision.EVICT and row.session_id:
+            evicting.append(row)
     if not evicting:
         return {}
     found = Eviction.objects.filter(
         session__in={row.session_id for row in evicting},
         pod_name__in={row.pod_name for row in evicting},
     )
-    return {(row.session_id, row.pod_name): row for row in found}
+    evictions: dict[tuple[int | None, str], Eviction] = {}
+    for eviction in found:
+        evictions[(eviction.session_id, eviction.pod_name)] = eviction
+    return evictions
 
 
 def kept_sessions(numbers: Collection[int]) -> set[int]:

@@ -118,7 +118,10 @@ def _evictions(span: _Span) -> QuerySet[Eviction]:
 
 def _evictions_by_action(span: _Span) -> dict[str, int]:
     rows = _evictions(span).order_by().values("action").annotate(pods=Count("id"))
-    return {row["action"]: row["pods"] for row in rows.order_by("action")}
+    evictions: dict[str, int] = {}
+    for row in rows.order_by("action"):
+        evictions[row["action"]] = row["pods"]
+    return evictions
 
 
 def _most_evicted(span: _Span) -> list[tuple[str, int]]:
@@ -129,7 +132,10 @@ def _most_evicted(span: _Span) -> list[tuple[str, int]]:
         .annotate(times=Count("session_number", distinct=True))
         .order_by("-times", "podgroup_name")
     )
-    return [(row["podgroup_name"], row["times"]) for row in rows[:MOST_GANGS]]
+    evicted: list[tuple[str, int]] = []
+    for row in rows[:MOST_GANGS]:
+        evicted.append((row["podgroup_name"], row["times"]))
+    return evicted
 
 
 def _lost(span: _Span, measured_in: str) -> float:
@@ -160,7 +166,9 @@ def _spent(span: _Span, measured_in: str, pods: QuerySet[Pod], end: Expression) 
     """
     ran = ExpressionWrapper(end - Greatest("started_at", Value(span.since)), DurationField())
     rows = pods.order_by().values("pod_class").annotate(ran=Sum(ran))
-    seconds = {row["pod_class"]: row["ran"].total_seconds() for row in rows}
+    seconds = {}
+    for row in rows:
+        seconds[row["pod_class"]] = row["ran"].total_seconds()
     spent = 0.0
     for pod_class in PodClass.objects.filter(pk__in=seconds):
         spent += amount_of(pod_class.requests, measured_in) * seconds[pod_class.pk]

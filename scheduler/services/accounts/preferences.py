@@ -26,11 +26,10 @@ def set_preferences(
     user: Any, *, time_zone: str | None = None, theme: str | None = None, by: Actor
 ) -> Preference:
     """What is None stays as it is. Raises `Rejected`."""
-    values = {
-        name: value
-        for name, value in (("time_zone", time_zone), ("theme", theme))
-        if value is not None
-    }
+    values = {}
+    for name, value in (("time_zone", time_zone), ("theme", theme)):
+        if value is not None:
+            values[name] = value
     if time_zone and time_zone not in zoneinfo.available_timezones():
         raise Rejected(
             [

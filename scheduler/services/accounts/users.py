@@ -116,7 +116,11 @@ def _read_fields(reader: Reader, given: object) -> dict[str, Any]:
                 f"one of {', '.join(_USER_FIELDS)}",
             )
     _refuse_if_wrong(reader)
-    return {key: value for key, value in fields.items() if key in _USER_FIELDS}
+    known: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key in _USER_FIELDS:
+            known[key] = value
+    return known
 
 
 def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> Any:
@@ -187,11 +191,12 @@ def _set_password(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
 
 
 def _named_groups(reader: Reader, names: object) -> Iterable[Group]:
-    wanted = [
-        reader.text(name, f"groups[{index}]")
-        for index, name in enumerate(reader.items(names, "groups"))
-    ]
-    found = {group.name: group for group in Group.objects.filter(name__in=wanted)}
+    wanted = []
+    for index, name in enumerate(reader.items(names, "groups")):
+        wanted.append(reader.text(name, f"groups[{index}]"))
+    found = {}
+    for group in Group.objects.filter(name__in=wanted):
+        found[group.name] = group
     for name in wanted:
         if name not in found:
             reader.refuse(
@@ -319,10 +324,9 @@ def save_group(
 
 
 def _named_members(reader: Reader, names: object) -> Iterable[Any]:
-    wanted = [
-        reader.text(name, f"members[{index}]")
-        for index, name in enumerate(reader.items(names, "members"))
-    ]
+    wanted = []
+    for index, name in enumerate(reader.items(names, "members")):
+        wanted.append(reader.text(name, f"members[{index}]"))
     found = {}
     for user in get_user_model().objects.filter(username__in=wanted):
         found[user.get_username()] = user

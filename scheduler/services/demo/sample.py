@@ -249,5 +249,8 @@ def _create_queue(values: dict[str, object]) -> None:
     amounts = {}
     for name in ("deserved", "guarantee", "capability"):
         amounts[name] = Resources.parse(values.get(name))  # type: ignore[arg-type]
-    others = {name: value for name, value in values.items() if name not in (*amounts, "parent")}
+    others = {}
+    for name, value in values.items():
+        if name not in (*amounts, "parent"):
+            others[name] = value
     Queue.objects.create(parent=Queue.objects.get(name=values["parent"]), **others, **amounts)

@@ -206,7 +206,9 @@ def submit_numbers(
 
     One that is refused (its queue is closed just now) is left out and said so.
     """
-    drawn = [draw_job(MIXES[mix], targets, seed, number) for number in numbers]
+    drawn = []
+    for number in numbers:
+        drawn.append(draw_job(MIXES[mix], targets, seed, number))
     return sum(_submit_job(job.user, job.manifest) for job in drawn)
 
 
@@ -220,7 +222,9 @@ def _submit_job(user: str, manifest: dict[str, Any]) -> bool:
 
 
 def _stream_targets(stream: dict[str, Any]) -> list[Target]:
-    stored = [Target(**{**target, "users": tuple(target["users"])}) for target in stream["targets"]]
+    stored = []
+    for target in stream["targets"]:
+        stored.append(Target(**{**target, "users": tuple(target["users"])}))
     return stored or leaf_targets()
 
 

@@ -43,14 +43,21 @@ def apply_documents(
     rehearsed = _rehearse(documents, by) if dry_run and not prune else None
     if rehearsed is not None:
         raise_if_any(rehearsed)
-        return [item.done for item in rehearsed if item.done is not None]
+        found: list[Applied] = []
+        for item in rehearsed:
+            if item.done is not None:
+                found.append(item.done)
+        return found
     items = read_items(documents)
     with transaction.atomic():
         run = ApplyRun(by, with_pods=_moves_pods(items, prune))
         with warnings_wait() as asked:
             _apply_rounds(items, run)
             raise_if_any(items)
-            done = [item.done for item in items if item.done is not None]
+            done = []
+            for item in items:
+                if item.done is not None:
+                    done.append(item.done)
             if prune:
                 done += prune_unnamed(items, prune, run, shown)
         run.finish(warns=bool(asked))
@@ -95,7 +102,10 @@ def _rehearse(documents: Iterable[object], by: Actor) -> list[Item] | None:
 
 def _may_depend_on_each_other(items: list[Item]) -> bool:
     """The queues of a file are decided together, in memory, and count as one change."""
-    changed = [item for item in items if item.done is not None and item.done.changed]
+    changed = []
+    for item in items:
+        if item.done is not None and item.done.changed:
+            changed.append(item)
     outside = [item for item in changed if not is_in_the_tree(item)]
     changes = len(outside)
     if len(changed) > len(outside):

@@ -88,7 +88,10 @@ def _merged_over(
     """
     merged: dict[str, Any] = {**given, "spec": given.get("spec")}
     if isinstance(given.get("spec"), Mapping) or given.get("spec") is None:
-        filled_in = {path[1] for path, _ in defaults if path[0] == "spec" and len(path) == 2}
+        filled_in = set()
+        for path, _ in defaults:
+            if path[0] == "spec" and len(path) == 2:
+                filled_in.add(path[1])
         merged["spec"] = {
             **stored["spec"],
             **{
@@ -98,12 +101,14 @@ def _merged_over(
             },
         }
     if isinstance(given.get("metadata"), Mapping):
-        own = {key: value for key, value in given["metadata"].items() if key != "uid"}
-        kept = {
-            key: stored["metadata"][key]
-            for key in ("labels", "annotations")
-            if own.get(key) is None
-        }
+        own = {}
+        for key, value in given["metadata"].items():
+            if key != "uid":
+                own[key] = value
+        kept = {}
+        for key in ("labels", "annotations"):
+            if own.get(key) is None:
+                kept[key] = stored["metadata"][key]
         merged["metadata"] = {**own, **kept}
     return merged
 

@@ -48,16 +48,12 @@ def prune_unnamed(
         )
     for kind, row in doomed:
         _delete_row(kind, row, run)
-    return [
-        Applied(
-            -1,
-            kind,
-            _deletion_message(kind, row).partition("/")[2],
-            "deleted",
-            f"{row} has the label {label} and is not in the file. It was deleted.",
-        )
-        for kind, row in doomed
-    ]
+    deleted: list[Applied] = []
+    for kind, row in doomed:
+        name = _deletion_message(kind, row).partition("/")[2]
+        message = f"{row} has the label {label} and is not in the file. It was deleted."
+        deleted.append(Applied(-1, kind, name, "deleted", message))
+    return deleted
 
 
 def _delete_row(kind: str, row: Any, run: ApplyRun) -> None:
@@ -82,9 +78,10 @@ def _rows_not_named(items: list[Item], label: str, by: Actor) -> list[tuple[str,
                 )
             ]
         )
-    named = {
-        (item.kind, *place_of_item(item)) for item in items if isinstance(item.manifest, Mapping)
-    }
+    named = set()
+    for item in items:
+        if isinstance(item.manifest, Mapping):
+            named.add((item.kind, *place_of_item(item)))
     seen = access.access_for(by)
     found: list[tuple[str, Any]] = []
     for kind in sorted(

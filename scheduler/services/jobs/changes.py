@@ -148,7 +148,9 @@ def _short_manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     tasks = {}
     for task in spec["tasks"]:
         tasks[task["name"]] = {"replicas": task["replicas"], "minAvailable": task["minAvailable"]}
-    labels = {key: manifest["metadata"][key] for key in ("labels", "annotations")}
+    labels = {}
+    for key in ("labels", "annotations"):
+        labels[key] = manifest["metadata"][key]
     return {
         "minAvailable": spec["minAvailable"],
         "priorityClassName": spec.get("priorityClassName", ""),
@@ -162,10 +164,9 @@ _CHANGEABLE: Final = ("tasks", "min_available", "priority_class", "labels", "ann
 
 def _assign_values(job: Job, wanted: JobManifest) -> bool:
     """Whether anything differs from what is stored."""
-    tasks = [
-        {**task, "replicas": new.replicas, "minAvailable": new.min_available}
-        for task, new in zip(job.tasks, wanted.tasks, strict=True)
-    ]
+    tasks = []
+    for task, new in zip(job.tasks, wanted.tasks, strict=True):
+        tasks.append({**task, "replicas": new.replicas, "minAvailable": new.min_available})
     values = {
         "tasks": tasks,
         "min_available": wanted.min_available,

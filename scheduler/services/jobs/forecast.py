@@ -138,7 +138,9 @@ def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
     priorities = Priorities.load()
     namespace = job.metadata.namespace or DEFAULT
     name = job.metadata.name or "new-job"
-    minimums = [(task.template.requests, task.min_available, task.replicas) for task in job.tasks]
+    minimums = []
+    for task in job.tasks:
+        minimums.append((task.template.requests, task.min_available, task.replicas))
     group = PodGroup(
         name=name,
         namespace=namespace,

@@ -127,7 +127,10 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
     ):
         sums = counted.setdefault(job_id, {}).setdefault(task, {})
         sums["pending"] = sums.get("pending", 0) + end - first
-    return {job.pk: _job_facts(job, counted.get(job.pk, {})) for job in jobs}
+    facts: dict[int, JobFacts] = {}
+    for job in jobs:
+        facts[job.pk] = _job_facts(job, counted.get(job.pk, {}))
+    return facts
 
 
 def _job_facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
@@ -179,7 +182,10 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
     for _ in range(MOST_ROUNDS):
         facts = facts_of(jobs)
         settled = [job for job in jobs if not job.podgroup.stopping]
-        steps = [(job, step) for job in settled if (step := settle(facts[job.pk]))]
+        steps = []
+        for job in settled:
+            if step := settle(facts[job.pk]):
+                steps.append((job, step))
         take_steps(steps, now)
         moved = {job.pk for job, _ in steps}
         _start_ready_tasks([(job, facts[job.pk]) for job in jobs if job.pk not in moved], now)
@@ -193,9 +199,10 @@ def settle_jobs(jobs: Sequence[Job], now: datetime) -> None:
 
 
 def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> None:
-    waiting = [
-        (job, facts) for job, facts in jobs if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING)
-    ]
+    waiting = []
+    for job, facts in jobs:
+        if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING):
+            waiting.append((job, facts))
     stuck = _make_pods(
         [
             (job, _ready_task_templates(job, facts))
@@ -231,7 +238,11 @@ def _make_pods(wanted: Sequence[tuple[Job, Sequence[Mapping[str, Any]]]]) -> lis
 
 def _ready_task_templates(job: Job, facts: JobFacts) -> list[Mapping[str, Any]]:
     ready = set(ready_tasks(facts))
-    return [task for task in job.tasks if task["name"] in ready]
+    templates: list[Mapping[str, Any]] = []
+    for task in job.tasks:
+        if task["name"] in ready:
+            templates.append(task)
+    return templates
 
 
 def _complete_podgroups(jobs: Sequence[Job], now: datetime) -> bool:
@@ -268,11 +279,10 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
         return
     stop_pods_of([(job, step) for job, step in steps if step.stop_pods], now)
     _start_parts_anew([(job, step) for job, step in steps if step.again], now)
-    cleared = [
-        job.pk
-        for job, step in steps
-        if step.phase in (JobPhase.ABORTED, JobPhase.PENDING) and not step.again
-    ]
+    cleared = []
+    for job, step in steps:
+        if step.phase in (JobPhase.ABORTED, JobPhase.PENDING) and not step.again:
+            cleared.append(job.pk)
     if cleared:
         Pod.objects.filter(podgroup__job__in=cleared, phase__in=("Succeeded", "Failed")).delete()
     for job, step in steps:
@@ -311,7 +321,10 @@ def _start_parts_anew(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> No
         Pod.objects.filter(pk__in=[pk for pk, phase in chosen if phase in ("Succeeded", "Failed")]),
         now,
     )
-    placed = [pk for pk, phase in chosen if phase not in ("Succeeded", "Failed")]
+    placed = []
+    for pk, phase in chosen:
+        if phase not in ("Succeeded", "Failed"):
+            placed.append(pk)
     if placed:
         send_home(Pod.objects.filter(pk__in=placed), TASK_STARTS_ANEW, now)
         # those that were leaving anyway come back for this too

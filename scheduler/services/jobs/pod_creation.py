@@ -45,7 +45,11 @@ def first_tasks(job: Job) -> list[Task]:
         {task["name"]: task["replicas"] for task in job.tasks},
         {task["name"]: dependency_of(task) for task in job.tasks},
     )
-    return [task for task in job.tasks if task["name"] in first]
+    tasks: list[Task] = []
+    for task in job.tasks:
+        if task["name"] in first:
+            tasks.append(task)
+    return tasks
 
 
 def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
@@ -139,7 +143,9 @@ def create_pods(
 
 def _create_at_once(wanted: Sequence[tuple[Job, Task]], priorities: Priorities | None) -> None:
     if wanted:
-        each = [range(task["replicas"]) for _, task in wanted]
+        each = []
+        for _, task in wanted:
+            each.append(range(task["replicas"]))
         insert_pods(pods_of(wanted, each, priorities or Priorities.load()))
 
 
@@ -150,7 +156,9 @@ def pods_of(
 
     Classes that were not there are made.
     """
-    templates = [template_of(task["template"]) for _, task in wanted]
+    templates = []
+    for _, task in wanted:
+        templates.append(template_of(task["template"]))
     classes = classes_for(
         [
             _class_of(job, template, priorities)

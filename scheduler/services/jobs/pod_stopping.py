@@ -59,7 +59,10 @@ def _pods_to_stop(job: Job, step: JobStep) -> int:
 
 def _stop_at_once(steps: Sequence[StopStep], now: datetime) -> None:
     for message in sorted({step.message for _, step in steps}):
-        jobs = [job.pk for job, step in steps if step.message == message]
+        jobs = []
+        for job, step in steps:
+            if step.message == message:
+                jobs.append(job.pk)
         send_home(Pod.objects.filter(podgroup__job__in=jobs), message, now)
 
 

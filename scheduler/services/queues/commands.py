@@ -126,7 +126,9 @@ def command_queues(
         try:
             # an error leaves nothing behind but the rows that tell of it
             with transaction.atomic():
-                given = [_give_and_record(edit, order, by, needs_all_rights) for order in orders]
+                given = []
+                for order in orders:
+                    given.append(_give_and_record(edit, order, by, needs_all_rights))
                 edit.settle()
         except _FORBIDDEN:
             raise
@@ -145,7 +147,10 @@ def _edit_for(orders: Sequence[QueueOrder], *, locks: bool = True) -> TreeEdit:
 
 def _plan_orders(orders: Sequence[QueueOrder], by: Actor, needs_all_rights: bool) -> list[Given]:
     edit = _edit_for(orders, locks=False)
-    return [_planned_outcome(edit, order, by, needs_all_rights) for order in orders]
+    planned: list[Given] = []
+    for order in orders:
+        planned.append(_planned_outcome(edit, order, by, needs_all_rights))
+    return planned
 
 
 def _planned_outcome(edit: TreeEdit, order: QueueOrder, by: Actor, needs_all_rights: bool) -> Given:
@@ -278,7 +283,9 @@ def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception
     What was decided in memory is forgotten.
     """
     edit = _edit_for(orders)
-    given: list[Given] = [_recorded_failure(edit, order, by, problem) for order in orders]
+    given: list[Given] = []
+    for order in orders:
+        given.append(_recorded_failure(edit, order, by, problem))
     try:
         with transaction.atomic():
             edit.settle()

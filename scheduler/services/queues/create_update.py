@@ -329,7 +329,9 @@ _LONGEST_VALUE = 80  # characters of a value in the sentence about a change
 
 def _value_words(value: object) -> str:
     if isinstance(value, Resources):
-        amounts = [f"{name} {amount}" for name, amount in value.to_quantities().items()]
+        amounts = []
+        for name, amount in value.to_quantities().items():
+            amounts.append(f"{name} {amount}")
         return " ".join(amounts) or "nothing"
     if isinstance(value, Mapping):
         return f"{len(value)} entries"

@@ -103,11 +103,18 @@ def _alone(manifest: object, by: Actor, dry_run: bool) -> Ordered | Exception:
 
 def _to_queues(manifests: list[object], by: Actor, dry_run: bool) -> list[Ordered | Exception]:
     read = [_queue_order_or_refusal(manifest) for manifest in manifests]
-    orders = [pair[1] for pair in read if not isinstance(pair, Rejected)]
+    orders = []
+    for pair in read:
+        if not isinstance(pair, Rejected):
+            orders.append(pair[1])
     outcomes = iter(commands.command_queues(orders, by=by, dry_run=dry_run) if orders else ())
-    return [
-        pair if isinstance(pair, Rejected) else _ordered(pair[0], next(outcomes)) for pair in read
-    ]
+    answers: list[Ordered | Exception] = []
+    for pair in read:
+        if isinstance(pair, Rejected):
+            answers.append(pair)
+        else:
+            answers.append(_ordered(pair[0], next(outcomes)))
+    return answers
 
 
 def _queue_order_or_refusal(manifest: object) -> tuple[_Read, QueueOrder] | Rejected:

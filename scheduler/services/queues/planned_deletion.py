@@ -213,7 +213,10 @@ def _delete(planned: PlannedDeletion) -> bool:
     try:
         delete_queue(name, cascade=True, by=_asker(planned))
     except Rejected as refusal:
-        lasting = [blocker for blocker in refusal.violations if blocker.rule_id not in PASSING]
+        lasting = []
+        for blocker in refusal.violations:
+            if blocker.rule_id not in PASSING:
+                lasting.append(blocker)
         if not lasting:
             return False
         return _drop(planned, name, lasting[0].message)

@@ -85,7 +85,9 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
     """
     live = _live_where_it_counts(stored)
     standings = derive(stored.tree, live, stored.unknown)
-    loads = {name: Load(running=count) for name, count in live.items()}
+    loads = {}
+    for name, count in live.items():
+        loads[name] = Load(running=count)
     changes = []
     for change in changes_between(stored.standings, standings, stored.tree, loads):
         if change.name != ROOT:
@@ -93,7 +95,9 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
     if not changes:
         return Settled({}, ())
     now = timezone.now()
-    changed = {change.name: _changed(stored, change, live, now) for change in changes}
+    changed = {}
+    for change in changes:
+        changed[change.name] = _changed(stored, change, live, now)
     _store(changed, changes, now)
     drop_deletions(
         change.name
@@ -120,7 +124,10 @@ def _live_where_it_counts(stored: StoredTree) -> dict[str, int]:
 
     No other state depends on it.
     """
-    closing = {queue.name for queue in stored.tree if queue.state is QueueState.CLOSED}
+    closing = set()
+    for queue in stored.tree:
+        if queue.state is QueueState.CLOSED:
+            closing.add(queue.name)
     if not closing:
         return {}
     wanted = set(closing)
@@ -146,18 +153,19 @@ def _store(changed: Mapping[str, StoredQueue], changes: list[Change], now: datet
 
     Root is never among them: its row is the lock of others, and its state never changes.
     """
-    rows = [
-        {
-            "id": changed[change.name].pk,
-            "state": change.after.state.value,
-            "closed_by": change.after.closed_by,
-            "suspended_by": change.after.suspended_by,
-            "held_by": change.after.held_by,
-            "conditions": json.dumps(changed[change.name].conditions),
-            "turned": change.changes_state,
-        }
-        for change in changes
-    ]
+    rows = []
+    for change in changes:
+        rows.append(
+            {
+                "id": changed[change.name].pk,
+                "state": change.after.state.value,
+                "closed_by": change.after.closed_by,
+                "suspended_by": change.after.suspended_by,
+                "held_by": change.after.held_by,
+                "conditions": json.dumps(changed[change.name].conditions),
+                "turned": change.changes_state,
+            }
+        )
     execute(
         "UPDATE scheduler_queue SET state = d.state, closed_by = d.closed_by, "
         "suspended_by = d.suspended_by, held_by = d.held_by, "
@@ -192,18 +200,21 @@ def _conditions(
     if change.after.state is not QueueState.CLOSING:
         return others
     if not draining:
-        below = [queue.name for queue in stored.tree.descendants(change.name)]
+        below = []
+        for queue in stored.tree.descendants(change.name):
+            below.append(queue.name)
         total = sum(live.get(name, 0) for name in [change.name, *below])
         draining = [{"type": "Draining", "total": total, "since": now.isoformat()}]
     return others + draining
 
 
 def _tell(changes: list[Change], now: datetime) -> None:
-    notes = [
-        EventNote("Queue", change.name, _reason(change), change.sentence, queue=change.name)
-        for change in changes
-        if change.changes_state
-    ]
+    notes = []
+    for change in changes:
+        if change.changes_state:
+            notes.append(
+                EventNote("Queue", change.name, _reason(change), change.sentence, queue=change.name)
+            )
     record_events(notes, now)
 
 

@@ -118,7 +118,9 @@ class TreeEdit:
     @cached_property
     def _image(self) -> _Image:
         queues = stored_queues(only_life=self._only_life)
-        parents = {name: queue.spec.parent for name, queue in queues.items()}
+        parents = {}
+        for name, queue in queues.items():
+            parents[name] = queue.spec.parent
         if self._only_life:
             return _Image(queues, tree_of(queues), _life_of(queues), parents)
         tree, facts = scene_of(queues)
@@ -155,7 +157,10 @@ class TreeEdit:
 
     @cached_property
     def _uids(self) -> dict[str, str]:
-        return {name: str(uid) for name, uid in Queue.objects.values_list("name", "uid")}
+        uids: dict[str, str] = {}
+        for name, uid in Queue.objects.values_list("name", "uid"):
+            uids[name] = str(uid)
+        return uids
 
     def loads(self, name: str) -> Mapping[str, Load]:
         """What is in the queues, with pods and users of at least this one and those below it."""
@@ -215,7 +220,9 @@ class TreeEdit:
 
     def _note_changes(self, planned: Plan) -> None:
         """Also of the queue itself where it keeps its state: it may no longer be inherited."""
-        sentences = {change.name: change.sentence for change in planned.state_changes}
+        sentences = {}
+        for change in planned.state_changes:
+            sentences[change.name] = change.sentence
         sentences[planned.queue] = planned.message
         for name, sentence in sentences.items():
             self.note(EventNote("Queue", name, planned.command.value, sentence, queue=name))
@@ -295,11 +302,17 @@ class TreeEdit:
 
     def _record_moves(self, changes: Iterable[Change]) -> None:
         """States that changed because a queue above was moved, below a closed one for instance."""
-        moves = {entry.name: entry for entry in self._entries if entry.action == "UpdateQueue"}
+        moves = {}
+        for entry in self._entries:
+            if entry.action == "UpdateQueue":
+                moves[entry.name] = entry
         for change in changes:
             if change.name in self._noted or not change.changes_state:
                 continue
-            moved = [name for name in self.tree.ancestors(change.name) if name in moves]
+            moved = []
+            for name in self.tree.ancestors(change.name):
+                if name in moves:
+                    moved.append(name)
             if moved:
                 self.record_consequences(moves[moved[0]], [change])
 
@@ -310,7 +323,10 @@ class TreeEdit:
         queues = self._image.queues
         waiting = dict(self._new)
         while waiting:
-            ready = [row for name, row in waiting.items() if self.tree[name].parent in queues]
+            ready = []
+            for name, row in waiting.items():
+                if self.tree[name].parent in queues:
+                    ready.append(row)
             # The rules admit no queue without its parent. Should one come all the same, this must
             # not go round for ever with the tree locked.
             if not ready:
@@ -335,7 +351,9 @@ class TreeEdit:
             queues[name] = replace(queues[name], spec=spec, parent_pk=parent, is_unknown=is_unknown)
         if self._respecified:
             _write_specs([queues[name] for name in sorted(self._respecified)])
-        touched = [queues[name] for name in sorted(self._versions)]
+        touched = []
+        for name in sorted(self._versions):
+            touched.append(queues[name])
         _write_wishes(touched, self._versions, self._authors, now)
 
     def _stored(self) -> StoredTree:
@@ -406,16 +424,17 @@ def _write_wishes(
     authors: Mapping[str, str],
     now: datetime,
 ) -> None:
-    rows = [
-        {
-            "id": queue.pk,
-            "wish": queue.spec.state.value,
-            "is_unknown": queue.is_unknown,
-            "versions": versions[queue.name],
-            "updated_by": authors[queue.name],
-        }
-        for queue in queues
-    ]
+    rows = []
+    for queue in queues:
+        rows.append(
+            {
+                "id": queue.pk,
+                "wish": queue.spec.state.value,
+                "is_unknown": queue.is_unknown,
+                "versions": versions[queue.name],
+                "updated_by": authors[queue.name],
+            }
+        )
     execute(
         "UPDATE scheduler_queue SET wish = d.wish, is_unknown = d.is_unknown, updated_by = "
         "d.updated_by, updated_at = %s, "

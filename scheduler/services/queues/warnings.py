@@ -71,11 +71,10 @@ def settle_warnings(
         return []
     facts = Facts(total=total)
     notices, problems = tree_notices(tree, facts), hierarchy_problems(tree, facts.max_depth)
-    rows = [
-        row
-        for queue in queues.values()
-        if (row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])))
-    ]
+    rows = []
+    for queue in queues.values():
+        if row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])):
+            rows.append(row)
     if rows:
         _store(rows)
         notify.queues_changed(row["name"] for row in rows)
@@ -89,9 +88,10 @@ def _row(
     warnings = []
     for notice in notices:
         warnings.append({"code": notice.code, "message": notice.message, "field": notice.field})
-    kept = [
-        condition for condition in queue.conditions if condition.get("type") != "HierarchyInvalid"
-    ]
+    kept = []
+    for condition in queue.conditions:
+        if condition.get("type") != "HierarchyInvalid":
+            kept.append(condition)
     conditions = kept + _invalid(queue, problems)
     if (warnings, conditions) == (queue.warnings, queue.conditions):
         return None

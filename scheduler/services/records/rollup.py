@@ -52,7 +52,10 @@ def _due_buckets(level: Level, now: datetime) -> list[datetime]:
     first = end - level.catch_up * level.seconds
     if last is not None:
         first = max(first, int(last.timestamp()) + level.seconds)
-    return [datetime.fromtimestamp(at, tz=UTC) for at in range(first, end, level.seconds)]
+    buckets: list[datetime] = []
+    for at in range(first, end, level.seconds):
+        buckets.append(datetime.fromtimestamp(at, tz=UTC))
+    return buckets
 
 
 def _roll_up(level: Level, start: datetime) -> None:
@@ -67,10 +70,9 @@ def _roll_up(level: Level, start: datetime) -> None:
     names = set(within) | (
         standing.keys() & _queue_names() if int(start.timestamp()) % level.key == 0 else set()
     )
-    rows = [
-        _bucket_sample(level, name, start, standing.get(name), within.get(name, []))
-        for name in sorted(names)
-    ]
+    rows = []
+    for name in sorted(names):
+        rows.append(_bucket_sample(level, name, start, standing.get(name), within.get(name, [])))
     QueueSample.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
 
 
@@ -86,7 +88,10 @@ def _bucket_sample(
     if before is not None:
         points = [(begin, before), *points]
     points = [point for point in points if point[0] < end]
-    last = {key: value for key, value in points[-1][1].items() if key != "last"}
+    last = {}
+    for key, value in points[-1][1].items():
+        if key != "last":
+            last[key] = value
     data: dict[str, Any] = {**average(points, begin, end), "state": last.get("state")}
     return QueueSample(
         queue_name=name,
@@ -110,7 +115,10 @@ def _standing_at(moment: datetime, level: Level) -> dict[str, Data]:
     )
     oldest = moment - timedelta(seconds=2 * level.key)
     rows = fetch(sql, [level.seconds, moment, oldest, level.seconds])
-    return {name: _last_point(loaded(data)) for name, data in rows}
+    standing: dict[str, Data] = {}
+    for name, data in rows:
+        standing[name] = _last_point(loaded(data))
+    return standing
 
 
 def _last_point(data: Data) -> Data:

@@ -55,26 +55,30 @@ def preset_text(name: str) -> str:
 
 def all_presets(state: ClusterState) -> list[Preset]:
     current = preset_in_force(state)
-    return [
-        Preset(
-            name=name,
-            about=ABOUT_PRESETS[name],
-            text=preset_text(name),
-            is_default=name == DEFAULT_PRESET,
-            is_current=name == current,
+    presets: list[Preset] = []
+    for name in PRESETS:
+        presets.append(
+            Preset(
+                name=name,
+                about=ABOUT_PRESETS[name],
+                text=preset_text(name),
+                is_default=name == DEFAULT_PRESET,
+                is_current=name == current,
+            )
         )
-        for name in PRESETS
-    ]
+    return presets
 
 
 def setting_values(state: ClusterState) -> list[SettingValues]:
     """The settings that the presets differ in."""
     policy = policy_in_force(state)
-    return [
-        SettingValues(
-            setting=setting,
-            in_force=setting.value_in(policy),
-            of_presets={name: setting.value_in(preset) for name, preset in PRESETS.items()},
+    values: list[SettingValues] = []
+    for setting in SETTINGS_OF_PRESETS:
+        values.append(
+            SettingValues(
+                setting=setting,
+                in_force=setting.value_in(policy),
+                of_presets={name: setting.value_in(preset) for name, preset in PRESETS.items()},
+            )
         )
-        for setting in SETTINGS_OF_PRESETS
-    ]
+    return values

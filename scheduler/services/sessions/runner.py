@@ -262,7 +262,9 @@ class SessionRunner:
             self.resident, outcome, session_id=session.pk, number=session.number, now=now
         )
         changed = self._changed_figures(outcome)
-        queue_ids = {queue.name: pk for pk, queue in self.resident.queues.items()}
+        queue_ids = {}
+        for pk, queue in self.resident.queues.items():
+            queue_ids[queue.name] = pk
         write_figures(changed, queue_ids, session.number)
         samples.sample(self.resident, changed, now)
         if written.unknown:
@@ -276,14 +278,22 @@ class SessionRunner:
     def _changed_figures(self, outcome: Outcome) -> dict[str, QueueFigures]:
         """Of each queue whose figures, settings or state are not what the last session saw."""
         names = {*differing(outcome.queues, self._remembered.figures), *self._changed_queues()}
-        return {name: outcome.queues[name] for name in sorted(names) if name in outcome.queues}
+        figures: dict[str, QueueFigures] = {}
+        for name in sorted(names):
+            if name in outcome.queues:
+                figures[name] = outcome.queues[name]
+        return figures
 
     def _changed_queues(self) -> set[str]:
         now = self.resident.snapshot.queues
         if now is self._remembered.queues:
             return set()
         before = {queue.name: queue for queue in self._remembered.queues}
-        return {queue.name for queue in now if before.get(queue.name) != queue}
+        changed: set[str] = set()
+        for queue in now:
+            if before.get(queue.name) != queue:
+                changed.add(queue.name)
+        return changed
 
     def _write_totals(self, totals: Mapping[str, Any]) -> None:
         if totals != self._remembered.totals:  # nothing is written that did not change
