@@ -9,26 +9,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.http import QueryDict
-from django.utils.safestring import SafeString
-
 from dashboard.forms.typed import number_or_text
-from dashboard.present.amounts import as_typed, in_page_order, short_name
-from dashboard.present.bars import BAR_WIDTH, Span, bar_html, rectangles, scaled
+from dashboard.present.amounts import in_page_order, short_name
 from scheduler.admission.facts import Facts
-from scheduler.admission.reading.queue import SCHEDULING_VERSIONS, queue_manifest, read_queue
+from scheduler.admission.reading.queue import SCHEDULING_VERSIONS, read_queue
 from scheduler.admission.rules.queues import verdict_on
-from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
-from scheduler.documents import DocumentError, read_documents
+from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.queue_fields import (
     AMOUNT_FIELDS,
-    QUEUE_FIELDS,
     SECONDS_FIELDS,
     TEXT_FIELDS,
     FieldKind,
 )
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
-from scheduler.domain.resources import Resources, format_quantity
 from scheduler.services.accounts.access import (
     Forbidden,
     access_for,
@@ -39,14 +32,10 @@ from scheduler.services.accounts.actors import SYSTEM, Actor
 
 _QUOTA_FIELDS = tuple(reversed(AMOUNT_FIELDS))  # from what is kept free to what it may have at most
 QUOTAS = {field.name: field.path for field in _QUOTA_FIELDS}
-_TITLES = {field.name: field.label for field in _QUOTA_FIELDS}
-_LABELS = {"metadata.name": "Name"} | {field.path: field.label for field in QUEUE_FIELDS}
+QUOTA_TITLES = {field.name: field.label for field in _QUOTA_FIELDS}
 _WHEN_EMPTY = {"guarantee": "unset", "deserved": "unset", "capability": "inherited"}
 PODS = "pods"  # no line of its own, unless the queue has a quota of it
 NEW_RESOURCE = "new-resource"  # the input for a resource's name in the last line
-_MOST_RESOURCES = 40
-MOST_YAML = 200_000
-_TICK = 6  # the width of the mark in a bar, in its own units
 
 
 @dataclass(slots=True)
@@ -119,7 +108,7 @@ class QueueForm:
             found.append(
                 {
                     "input": f"{quota}:+",
-                    "label": _TITLES[quota],
+                    "label": QUOTA_TITLES[quota],
                     "value": self.unnamed.get(quota, ""),
                 }
             )
@@ -129,8 +118,8 @@ class QueueForm:
         return {
             "input": f"{quota}:{resource}",
             "field": f"{QUOTAS[quota]}.{resource}",
-            "label": _TITLES[quota],
-            "title": f"{_TITLES[quota]} of {short_name(resource)}",
+            "label": QUOTA_TITLES[quota],
+            "title": f"{QUOTA_TITLES[quota]} of {short_name(resource)}",
             "empty": _WHEN_EMPTY[quota],
             "value": self.amounts.get(resource, {}).get(quota, ""),
         }
@@ -141,7 +130,7 @@ class QueueForm:
         return (*unnamed, *(self._doubled(resource) for resource in self.doubled))
 
     def _unnamed(self, quota: str, text: str) -> Violation:
-        message = f"{_TITLES[quota]} {text[:40]} has no resource: the name beside it is empty."
+        message = f"{QUOTA_TITLES[quota]} {text[:40]} has no resource: the name beside it is empty."
         return Violation(
             "resource_name_missing",
             self.name,
@@ -218,174 +207,6 @@ class QueueForm:
         return self
 
 
-def quota_words(field: str) -> str:
-    """An input of the form by its place in the manifest; "" where it is no quota.
-
-    "spec.guarantee.resource.cpu" is "guarantee CPU".
-    """
-    for quota, path in QUOTAS.items():
-        resource = field.removeprefix(f"{path}.")
-        if resource != field:
-            return f"{_TITLES[quota].lower()} {short_name(resource)}"
-    return ""
-
-
-def in_form_words(verdict: Verdict) -> Verdict:
-    """The same, with each input named by its label and not by its place in the manifest."""
-    violations = tuple(replace(item, message=_in_form_words(item)) for item in verdict.violations)
-    notices = tuple(replace(item, message=_in_form_words(item)) for item in verdict.notices)
-    return Verdict(violations, notices)
-
-
-def _in_form_words(item: Violation | Notice) -> str:
-    label = _label(item.field)
-    if not label or not item.message.startswith(item.field):
-        return item.message
-    return label + item.message.removeprefix(item.field)
-
-
-def field_words(field: str) -> str:
-    """A field by its label in the form; by its path where it has none."""
-    return _label(field) or field
-
-
-def _label(field: str) -> str:
-    if field in _LABELS:
-        return _LABELS[field]
-    words = quota_words(field)
-    return words[:1].upper() + words[1:]
-
-
-def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
-    """As typed; what has no input, or one that cannot be used, is as it is stored.
-
-    A stored queue keeps its name.
-    """
-    texts = {}
-    for text in TEXT_FIELDS:
-        texts[text.name] = data.get(text.name, stored.texts.get(text.name, ""))
-    seconds = {}
-    for number in SECONDS_FIELDS:
-        typed = data.get(number.name, stored.seconds.get(number.name, ""))
-        seconds[number.name] = as_typed(typed)
-    return QueueForm(
-        name=stored.name or data.get("name", "").strip(),
-        parent=data.get("parent", stored.parent),
-        weight=as_typed(data.get("weight", stored.weight)),
-        priority=as_typed(data.get("priority", stored.priority)),
-        reclaimable=data.get("reclaimable") == "on",
-        dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
-        state=data.get("state", stored.state),
-        seconds=seconds,
-        texts=texts,
-        **_posted_amounts(data),
-    )
-
-
-def _posted_amounts(data: QueryDict) -> dict[str, Any]:
-    """Inputs are named "deserved:cpu".
-
-    "deserved:+" belongs to the resource that is typed in the last line.
-    """
-    amounts: dict[str, dict[str, str]] = {}
-    last_line: dict[str, str] = {}
-    for key in list(data)[: 3 * _MOST_RESOURCES + 40]:
-        quota, _, resource = key.partition(":")
-        if quota not in QUOTAS or not resource:
-            continue
-        text = as_typed(str(data[key]))
-        if resource == "+":
-            last_line[quota] = text
-        else:
-            amounts.setdefault(resource, {})[quota] = text
-    added = str(data.get(NEW_RESOURCE, "")).strip()
-    if not added:
-        return {"amounts": amounts, "unnamed": last_line}
-    return {"amounts": amounts, "doubled": _add_line(amounts, added, last_line)}
-
-
-def _add_line(
-    amounts: dict[str, dict[str, str]], resource: str, texts: dict[str, str]
-) -> tuple[str, ...]:
-    """The last line, among the others.
-
-    The resource's name if it has a line already that says something else.
-    """
-    own = amounts.setdefault(resource, {})
-    for quota, text in texts.items():
-        if text and own.get(quota, "") not in ("", text):
-            return (resource,)
-        own[quota] = text or own.get(quota, "")
-    return ()
-
-
-def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
-    spec = manifest["spec"]
-    amounts: dict[str, dict[str, str]] = {}
-    for quota in QUOTAS:
-        given = spec.get(quota) or {}
-        if quota == "guarantee":
-            given = given.get("resource", {})
-        for resource, text in given.items():
-            amounts.setdefault(resource, {})[quota] = str(text)
-    return QueueForm(
-        name=manifest["metadata"]["name"],
-        parent=spec["parent"],
-        weight=str(spec["weight"]),
-        priority=str(spec["priority"]),
-        reclaimable=spec["reclaimable"],
-        dequeue_strategy=spec["dequeueStrategy"],
-        state=spec["state"],
-        seconds={field.name: str(spec.get(field.key, "")) for field in SECONDS_FIELDS},
-        texts={text.name: spec[text.key] for text in TEXT_FIELDS},
-        amounts=amounts,
-    )
-
-
-def form_of_reading(
-    manifest: object, old: QueueSpec | None
-) -> tuple[QueueForm | None, tuple[Violation, ...]]:
-    """The form that says the same as the manifest, or why there is none.
-
-    There is none where the manifest cannot be read, or has a field that the form does not have.
-    """
-    reading = read_queue(manifest, old)
-    if reading.violations or reading.value is None:
-        return None, reading.violations
-    whole = queue_manifest(reading.value.spec)
-    form = form_from_manifest(whole)
-    base = None
-    if old:
-        base = queue_manifest(old)
-    elsewhere = differences(whole, form.manifest(base))
-    if elsewhere:
-        return None, tuple(_no_place(line["field"]) for line in elsewhere)
-    return form, ()
-
-
-def _no_place(field: str) -> Violation:
-    message = f"The form has no place for {field}, which is changed here."
-    return Violation(
-        "not_in_the_form", "", field, message, "save it as YAML, or leave that field as it is"
-    )
-
-
-def manifest_from_yaml(text: str) -> tuple[object, str]:
-    """The one object in the text, and what is wrong with the text if it cannot be read."""
-    if len(text) > MOST_YAML:
-        return None, "This is too long for one queue."
-    try:
-        documents = [document for document in read_documents(text) if document is not None]
-    except DocumentError as problem:
-        place, is_no_yaml, why = str(problem).partition(": this is not YAML: ")
-        if is_no_yaml:
-            return None, f"This is not YAML in {place}: {why}."
-        return None, f"This cannot be read: {problem}."
-    if len(documents) != 1:
-        return None, f"There are {len(documents)} documents here; this page takes one queue."
-    return documents[0], ""
-
-
 def judge(
     manifest: object, tree: QueueTree, facts: Facts, name: str, by: Actor = SYSTEM
 ) -> Verdict:
@@ -425,94 +246,6 @@ def _require_to_create(by: Actor, wanted: QueueSpec | None) -> None:
         require_to_create_queue(by, ROOT)
     else:
         require_to_create_queue(by, wanted.parent)
-
-
-def family(
-    form: QueueForm, tree: QueueTree, total: Resources | None = None
-) -> list[dict[str, Any]]:
-    """Per resource, what the parent has and how its children divide it with this queue among them.
-
-    For the panel beside the form.
-
-    Root sets nothing itself: its children divide the cluster, of which `total` is known.
-    """
-    if form.parent not in tree:
-        return []
-    parent = tree[form.parent]
-    siblings = []
-    for child in tree.children(form.parent):
-        if child.name != form.name:
-            siblings.append(child)
-    lines = []
-    for resource in in_page_order(form.amounts):
-        for quota in ("deserved", "guarantee"):
-            mine = _amount(resource, form.amounts[resource].get(quota, ""))
-            if mine is None:
-                continue
-            whose = parent.name
-            has = getattr(parent, quota)
-            if form.parent == ROOT and total is not None:
-                whose = "the cluster"
-                has = total
-            others = {}
-            for child in siblings:
-                others[child.name] = getattr(child, quota).amount(resource)
-            lines.append(_line(resource, quota, whose, has, others, mine))
-    return lines
-
-
-def _amount(resource: str, text: str) -> int | None:
-    """None where nothing is typed, or no amount."""
-    if not text:
-        return None
-    try:
-        return Resources.parse({resource: text})[resource]
-    except ValueError:
-        return None
-
-
-def _line(
-    resource: str, quota: str, parent: str, has: Resources, others: dict[str, int], mine: int
-) -> dict[str, Any]:
-    together = sum(others.values()) + mine
-    limit = has.get(resource)
-    limit_words = ""
-    over = ""
-    if limit is not None:
-        limit_words = format_quantity(resource, limit)
-        if together > limit:
-            over = format_quantity(resource, together - limit)
-    parts = []
-    for name, amount in others.items():
-        if amount:
-            parts.append(f"{name} {format_quantity(resource, amount)}")
-    return {
-        "title": f"{_TITLES[quota]} {short_name(resource)}",
-        "together": format_quantity(resource, together),
-        "parent": parent,
-        "has": limit_words,
-        "over": over,
-        "others": ", ".join(parts),
-        "mine": format_quantity(resource, mine),
-        "bar": _family_bar(sum(others.values()), mine, limit),
-    }
-
-
-def _family_bar(others: int, mine: int, limit: int | None) -> SafeString:
-    """The siblings, this queue, and a tick where the parent's own figure is."""
-    whole = max(others + mine, limit or 0)
-    is_over = limit is not None and others + mine > limit
-    siblings = scaled(others, whole)
-    own_style = "use"
-    if is_over:
-        own_style = "over"
-    tick_at = min(BAR_WIDTH - _TICK, scaled(limit or 0, whole))
-    spans = [
-        Span("ask-solid", 0, siblings),
-        Span(own_style, siblings, scaled(mine, whole)),
-        Span("deserved", tick_at, _TICK),
-    ]
-    return bar_html(rectangles(spans))
 
 
 def differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[dict[str, str]]:

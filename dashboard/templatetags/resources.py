@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.forms import queue
+from dashboard.forms import queue_words
 from dashboard.present import row_html
 from dashboard.present.amounts import in_page_order, short_name, with_unit
 from dashboard.present.bars import LEGEND
@@ -40,7 +40,7 @@ def amounts(resources: Mapping[str, int]) -> str:
 
 @register.filter
 def quota_words(field: str) -> str:
-    return queue.quota_words(field)
+    return queue_words.quota_words(field)
 
 
 @register.filter

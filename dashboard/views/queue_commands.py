@@ -25,7 +25,7 @@ from dashboard.views.common import (
     show_result,
     wants_fragment,
 )
-from scheduler.admission.rules.queues import PROTECTED
+from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load

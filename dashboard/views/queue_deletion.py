@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.http.access import may_operate, no_such_queue, page, require_edit
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, given_fields, wants_fragment
-from scheduler.admission.rules.queues import PROTECTED
+from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue

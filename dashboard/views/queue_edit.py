@@ -14,19 +14,16 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.forms.queue import (
+from dashboard.forms.queue import QueueForm, differences, judge
+from dashboard.forms.queue_family import family
+from dashboard.forms.queue_input import (
     MOST_YAML,
-    QueueForm,
-    differences,
-    family,
-    field_words,
     form_from_manifest,
     form_from_post,
     form_of_reading,
-    in_form_words,
-    judge,
     manifest_from_yaml,
 )
+from dashboard.forms.queue_words import field_words, in_form_words
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, no_such_queue, page, require_edit
 from dashboard.present.queues import page_resources

@@ -39,7 +39,7 @@ from dashboard.present.row_html import TableOptions, below_folds, blank_queue_ro
 from dashboard.present.share_map import icicle
 from dashboard.views.common import actor, status_for
 from dashboard.views.queue_commands import PROGRESS
-from scheduler.admission.rules.queues import PROTECTED
+from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT

@@ -12,7 +12,8 @@ from scheduler.admission.defaults import Defaults, job_defaults, podgroup_defaul
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import name_of, read_queue, state_of
 from scheduler.admission.reading.reader import shown
-from scheduler.admission.rules.queues import check_delete, verdict_on
+from scheduler.admission.rules.queue_deletion import check_delete
+from scheduler.admission.rules.queues import verdict_on
 from scheduler.admission.rules.workloads import (
     admit_job,
     admit_job_change,

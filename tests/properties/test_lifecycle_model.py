@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.rules.queues import check_delete, check_queue
+from scheduler.admission.rules.queue_deletion import check_delete
+from scheduler.admission.rules.queues import check_queue
 from scheduler.admission.rules.workloads import check_queue_takes_work
 from scheduler.domain.lifecycle import TAKES_WORK, DerivedState, NotAllowed, QueueCommand, derive
 from scheduler.domain.plans import Load, plan

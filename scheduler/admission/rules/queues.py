@@ -13,6 +13,7 @@ from scheduler.admission.reading.annotations import (
     check_tree_of_annotations,
 )
 from scheduler.admission.reading.queue import QueueReading, Reading
+from scheduler.admission.rules.queue_place import check_place
 from scheduler.admission.rules.quotas import check_quotas, quota_notices
 from scheduler.admission.violations import (
     Notice,
@@ -23,7 +24,7 @@ from scheduler.admission.violations import (
     without_repeats,
 )
 from scheduler.domain.lifecycle import command_for, derived_state_of, judge
-from scheduler.domain.plans import DEFAULT_CLOSES, counted, listed
+from scheduler.domain.plans import DEFAULT_CLOSES
 from scheduler.domain.queues import DEFAULT, ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, format_quantity
 
@@ -73,7 +74,7 @@ def _all_violations(
         return
     moves = old is None or (proposed.parent or ROOT) != (old.parent or ROOT)
     if moves:
-        yield from _check_place(proposed, tree, facts)
+        yield from check_place(proposed, tree, facts)
     if moves or (old is not None and _quotas_of(proposed) != _quotas_of(old)):
         yield from _check_cluster_total(proposed, facts)
         yield from check_quotas(proposed, tree, moves=moves)
@@ -184,134 +185,6 @@ def _check_root(proposed: QueueSpec, facts: Facts, old: QueueSpec | None) -> Ite
         )
 
 
-def _check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
-    """The new parent must exist and must have no work of its own.
-
-    It must not be the queue itself or one below it, and not be too deep.
-    """
-    parent = proposed.parent or ROOT
-    if parent == proposed.name:
-        message = f"{proposed.name} cannot be its own parent."
-        yield Violation(
-            "self_parent",
-            proposed.name,
-            "spec.parent",
-            message,
-            "name another queue, or leave it out for root",
-        )
-        return
-    if proposed.name in tree:
-        below = set()
-        for queue in tree.descendants(proposed.name):
-            below.add(queue.name)
-    else:
-        below = set()
-    if parent in below:
-        message = (
-            f"{proposed.name} cannot be put below {parent}, which is below {proposed.name} "
-            "itself: the tree would be a ring."
-        )
-        yield Violation(
-            "parent_cycle", proposed.name, "spec.parent", message, f"move {parent} away first"
-        )
-        return
-    yield from _check_way_up(proposed, tree)
-    yield from _check_depth(proposed, tree, facts)
-    yield from _check_busy_parent(proposed, tree, facts)
-
-
-def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
-    placed = tree.with_queue(proposed)
-    path = [proposed.name, *placed.ancestors(proposed.name)]
-    missing = placed.parent_of(path[-1])
-    # root is always there, even before its row is
-    if missing and missing not in placed and missing != ROOT:
-        if len(path) == 1:
-            whose = "its parent"
-        else:
-            whose = f"the parent of {path[-1]}"
-        message = f"{proposed.name} cannot be put there: {missing}, {whose}, does not exist."
-        yield Violation(
-            "parent_not_found",
-            proposed.name,
-            "spec.parent",
-            message,
-            f"create {missing} first, or name another queue",
-        )
-    elif missing and missing in path:
-        message = (
-            f"{proposed.name} cannot be put there: {missing} and the queues above it form a ring."
-        )
-        yield Violation(
-            "parent_cycle",
-            proposed.name,
-            "spec.parent",
-            message,
-            f"give {missing} another parent first",
-        )
-
-
-def _check_depth(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
-    """A child of root has depth 1. The whole moved subtree counts."""
-    placed = tree.with_queue(proposed)
-    own = _levels_up(placed, proposed.name)
-    height = max(
-        (_levels_up(placed, queue.name) - own for queue in placed.descendants(proposed.name)),
-        default=0,
-    )
-    if own + height > facts.max_depth:
-        if height:
-            with_below = f" and reach {own + height} with what is below it"
-        else:
-            with_below = ""
-        message = (
-            f"{proposed.name} would be {own} levels below root{with_below}; {facts.max_depth} are "
-            "allowed."
-        )
-        yield Violation(
-            "max_depth_exceeded",
-            proposed.name,
-            "spec.parent",
-            message,
-            "choose a parent nearer to root",
-        )
-
-
-def _levels_up(tree: QueueTree, name: str) -> int:
-    return sum(ancestor != ROOT for ancestor in tree.ancestors(name)) + 1
-
-
-def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
-    parent = proposed.parent or ROOT
-    if parent == ROOT:
-        return
-    live = facts.live_podgroups.get(parent, 0)
-    is_leaf = not any(child.name != proposed.name for child in tree.children(parent))
-    if is_leaf:
-        pods = facts.allocated_pods.get(parent, 0)
-    else:
-        pods = 0
-    if not live and not pods:
-        return
-    if live:
-        parts = [counted(live, "podgroup") + " of its own that are not Completed"]
-    else:
-        parts = []
-    if pods:
-        parts += [counted(pods, "allocated pod")]
-    message = (
-        f"{proposed.name} cannot be put below {parent}, which has {' and '.join(parts)}: only a "
-        "queue without work can get children."
-    )
-    yield Violation(
-        "parent_has_allocated_pods",
-        proposed.name,
-        "spec.parent",
-        message,
-        f"close {parent} and let it drain, or name another",
-    )
-
-
 def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violation]:
     if facts.total is None:
         return
@@ -413,80 +286,6 @@ def _inherited_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> 
         yield Notice("parent_suspended", proposed.name, message, "spec.parent")
 
 
-def check_delete(name: str, tree: QueueTree, facts: Facts, *, cascade: bool = False) -> Verdict:
-    """Everything that prevents deleting the queue.
-
-    With `cascade`, also what prevents deleting any queue below it.
-    """
-    if name not in tree and name not in PROTECTED:
-        message = f"There is no queue {name} to delete."
-        return Verdict((Violation("queue_not_found", name, "metadata.name", message),))
-    doomed = [name]
-    if cascade and name not in PROTECTED:
-        doomed = deletion_order(name, tree)
-    blockers: list[Violation] = []
-    for queue in doomed:
-        blockers += _deletion_blockers(queue, tree, facts, cascade)
-    return Verdict(tuple(blockers))
-
-
-def deletion_order(name: str, tree: QueueTree) -> list[str]:
-    """The queue and all below it, children before their parents."""
-    return [*(queue.name for queue in reversed(tree.descendants(name))), name]
-
-
-def _deletion_blockers(
-    name: str, tree: QueueTree, facts: Facts, cascade: bool
-) -> Iterator[Violation]:
-    if name in PROTECTED:  # nothing else is said: whatever one does about it, it stays
-        yield Violation("protected_queue", name, "metadata.name", _NEEDED[name])
-        return
-    children = [child.name for child in tree.children(name)]
-    if children and not cascade:
-        message = f"{name} has {counted(len(children), 'child', 'children')} ({listed(children)})."
-        yield Violation(
-            "has_children",
-            name,
-            "metadata.name",
-            message,
-            "delete the children first, or the whole subtree at once (cascade=true)",
-        )
-    state = facts.states.get(name, QueueState.OPEN)
-    if state is not QueueState.CLOSED:
-        message = f"{name} is {state}; only a Closed queue can be deleted."
-        yield Violation(
-            "queue_not_closed",
-            name,
-            "status.state",
-            message,
-            f"close {name} and wait until it is Closed",
-        )
-    yield from _work_in(name, tree, facts)
-
-
-def _work_in(name: str, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
-    live = facts.live_podgroups.get(name, 0)
-    if live:
-        message = f"{name} has {counted(live, 'podgroup')} not Completed."
-        yield Violation(
-            "has_podgroups", name, "status", message, "let them finish, or cancel their jobs"
-        )
-    pods = facts.allocated_pods.get(name, 0)
-    if pods and tree.is_leaf(name):  # a parent's allocated pods are those of its children
-        yield Violation(
-            "has_allocated_pods",
-            name,
-            "status.allocated.pods",
-            f"{name} has {counted(pods, 'allocated pod')}.",
-            "let them end",
-        )
-
-
-PROTECTED = (ROOT, DEFAULT)
-_NEEDED = {
-    ROOT: "root cannot be deleted: all other queues are below it.",
-    DEFAULT: "default cannot be deleted: jobs that name no queue go there.",
-}
 STATE_RULES = frozenset(
     {
         "already_exists",

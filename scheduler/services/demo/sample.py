@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db import transaction
 
-from scheduler.admission.rules.queues import PROTECTED
+from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.mixes import Target
 from scheduler.domain.resources import Resources, is_bytes, total, units_per_one

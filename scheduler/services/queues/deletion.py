@@ -10,7 +10,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler.admission.reading.queue import queue_manifest
-from scheduler.admission.rules.queues import check_delete, deletion_order, raise_if_refused
+from scheduler.admission.rules.queue_deletion import check_delete, deletion_order
+from scheduler.admission.rules.queues import raise_if_refused
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT

@@ -15,7 +15,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.admission.rules.queues import PROTECTED, check_delete, deletion_order
+from scheduler.admission.rules.queue_deletion import PROTECTED, check_delete, deletion_order
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.lifecycle import QueueCommand

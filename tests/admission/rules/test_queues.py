@@ -8,7 +8,8 @@ import pytest
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import read_queue
-from scheduler.admission.rules.queues import check_delete, check_queue, deletion_order, verdict_on
+from scheduler.admission.rules.queue_deletion import check_delete, deletion_order
+from scheduler.admission.rules.queues import check_queue, verdict_on
 from scheduler.admission.rules.quotas import hierarchy_problems, tree_notices
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree

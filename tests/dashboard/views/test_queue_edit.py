@@ -10,7 +10,7 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.forms.queue import form_of_reading
+from dashboard.forms.queue_input import form_of_reading
 from dashboard.present.amounts import as_typed, shown
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import ClusterState, Node, PolicyVersion, Queue

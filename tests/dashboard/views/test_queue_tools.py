@@ -16,7 +16,9 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.forms.queue import QueueForm, form_from_manifest, judge, quota_words
+from dashboard.forms.queue import QueueForm, judge
+from dashboard.forms.queue_input import form_from_manifest
+from dashboard.forms.queue_words import quota_words
 from dashboard.present.queue_page import columns, division, resource_lines
 from dashboard.present.queues import present_queues
 from scheduler.admission.reading.queue import queue_manifest

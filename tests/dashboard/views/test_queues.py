@@ -12,14 +12,9 @@ from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.forms.queue import (
-    QueueForm,
-    differences,
-    family,
-    form_from_manifest,
-    form_from_post,
-    manifest_from_yaml,
-)
+from dashboard.forms.queue import QueueForm, differences
+from dashboard.forms.queue_family import family
+from dashboard.forms.queue_input import form_from_manifest, form_from_post, manifest_from_yaml
 from dashboard.live.notices import site_notices
 from dashboard.present.share_map import WIDTH, place
 from dashboard.present.starvation import starved
