@@ -2,8 +2,7 @@
 
 `ResidentSnapshot.refresh()` reads, in one transaction that sees one state of the database, the
 change log since the last time and the rows it names. Everything else about the cluster is already
-here. A net (`sums_differ`) compares the sums of each queue with the database's own; whoever runs
-sessions casts it now and then and reloads, loudly, on a difference.
+here. Now and then the sums of each queue are compared with the database's own (`snapshot_sums`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Node, NodeTable
-from scheduler.domain.plans import counted
 from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resource_names
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
@@ -42,6 +40,7 @@ from scheduler.selectors.sessions.snapshot_rows import (
     queue_of,
     said_of,
 )
+from scheduler.selectors.sessions.snapshot_sums import compare_sums
 
 _LIVE = "phase <> 'Completed'"
 _WORTH_COMPACTING = 4096
@@ -94,7 +93,7 @@ class ResidentSnapshot:
     def refresh(self, *, check_sums: bool = False) -> Refreshed:
         """Bring the tables up to the database.
 
-        With `check_sums` the net is cast too; a difference raises `SumsDiffer`.
+        With `check_sums` its sums are compared with the database's own. Raises `SumsDiffer`.
         """
         if not check_sums and (here := untouched_since(self.position)) is not None:
             self.position = here
@@ -104,7 +103,7 @@ class ResidentSnapshot:
             refreshed = self._reload() if changes is None else self._apply(changes)
             self.position = position
             if check_sums:
-                self._check_sums()
+                compare_sums(self.snapshot, self.queues, self.classes)
         self._compact()
         return refreshed
 
@@ -428,59 +427,6 @@ class ResidentSnapshot:
         sums.group_pending = sums.group_pending[kept]
         self.group_ids = [self.group_ids[row] for row in kept]
         self.group_rows = {pk: row for row, pk in enumerate(self.group_ids)}
-
-    def _check_sums(self) -> None:
-        stored = self._stored_sums()
-        resident = self._resident_sums()
-        differences = {
-            name: (resident.get(name), stored.get(name))
-            for name in stored | resident
-            if resident.get(name) != stored.get(name)
-        }
-        if differences:
-            raise SumsDiffer(differences)
-
-    def _stored_sums(self) -> dict[str, list[int]]:
-        counted = fetch(
-            "SELECT g.queue_id, p.pod_class_id, count(*) FROM scheduler_pod p "
-            "JOIN scheduler_podgroup g ON g.id = p.podgroup_id "
-            f"WHERE g.{_LIVE} AND p.phase IN ('Binding', 'Bound', 'Running') GROUP BY 1, 2"
-        )
-        sums: dict[str, list[int]] = {}
-        for queue_id, class_id, count in counted:
-            request = self.classes[class_id].request if class_id in self.classes else {}
-            row = sums.setdefault(
-                self.queues[queue_id].name if queue_id in self.queues else "",
-                [0] * len(self.snapshot.resources),
-            )
-            for column, name in enumerate(self.snapshot.resources):
-                row[column] += count * request.get(name, 0)
-        return sums
-
-    def _resident_sums(self) -> dict[str, list[int]]:
-        groups = self.snapshot.groups
-        allocated = self.snapshot.aggregates.group_allocated
-        busy = np.flatnonzero(groups.alive & (allocated.sum(axis=1) > 0))
-        sums = np.zeros(
-            (len(self.snapshot.queues) + 1, len(self.snapshot.resources)), dtype=np.int64
-        )
-        np.add.at(sums, groups.queue[busy], allocated[busy])
-        names = [*(queue.name for queue in self.snapshot.queues), ""]
-        return {
-            name: [int(amount) for amount in row]
-            for name, row in zip(names, sums, strict=True)
-            if row.any()
-        }
-
-
-class SumsDiffer(Exception):
-    """The resident tables and the database do not agree: queue -> (resident, stored) amounts."""
-
-    def __init__(self, differences: Mapping[str, Any]) -> None:
-        self.differences = differences
-        queues = counted(len(differences), "queue")
-        names = ", ".join(sorted(differences)[:5])
-        super().__init__(f"resident sums differ from the database in {queues}: {names}")
 
 
 def _replace(kept: dict[int, Any], ids: Iterable[int], found: Mapping[int, Any]) -> None:

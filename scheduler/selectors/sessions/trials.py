@@ -17,7 +17,8 @@ from scheduler.conf import conf
 from scheduler.domain.queues import ROOT
 from scheduler.domain.snapshot import Snapshot
 from scheduler.models import ClusterState, Queue
-from scheduler.selectors.sessions.snapshots import ResidentSnapshot, SumsDiffer
+from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
+from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,8 @@ from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.report.figures import differing
 from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
-from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot, SumsDiffer
+from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
+from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot
 from scheduler.services.jobs.lifecycle import tell_jobs_of_unknown
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.queues.states import refresh_states

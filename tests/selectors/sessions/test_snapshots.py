@@ -15,9 +15,9 @@ from scheduler.engine import run_session as think
 from scheduler.models import Change, Event, Job, Pod, PodClass, PodGroup, Queue
 from scheduler.models.bulk import execute, fetch
 from scheduler.scenarios.digests import plain_outcome
+from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
 from scheduler.selectors.sessions.snapshots import (
     ResidentSnapshot,
-    SumsDiffer,
     one_state_of_the_database,
 )
 from scheduler.services.jobs import pod_creation, pod_steps
