@@ -199,7 +199,7 @@ def _put_together(request: HttpRequest, state: ClusterState, text: str) -> HttpR
 
 
 def _digest(text: str) -> str:
-    """Says which text the reader was shown the effects of: another one is asked about anew."""
+    """Says which text the reader was shown the effects of: another one is asked about again."""
     return sha256(text.encode()).hexdigest()[:16]
 
 

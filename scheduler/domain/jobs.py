@@ -67,7 +67,7 @@ class TaskCount:
     succeeded: int = 0
     failed: int = 0
     created: bool = True
-    retries: int = 0  # how often it was started anew since the job's pods were made
+    retries: int = 0  # how often it was started again since the job's pods were made
     max_retry: int | None = None  # how often it may be; None: as often as the job
 
     @property
@@ -118,7 +118,7 @@ class JobFacts:
         return next((task for task in self.tasks if task.name == name), None)
 
     def retrying(self, name: str) -> JobFacts:
-        """The same once more, after this task was started anew."""
+        """The same once more, after this task was started again."""
         tasks = tuple(
             replace(task, retries=task.retries + (task.name == name)) for task in self.tasks
         )
@@ -135,7 +135,7 @@ class JobStep:
     new_pods: bool = False
     retries: int = 0  # how many retries this step uses up
     forgives: bool = False  # earlier retries count no more
-    again: str = ""  # only this task starts anew; the job goes on
+    again: str = ""  # only this task starts again; the job goes on
     only_failed: bool = False  # and of it only the pods that failed
 
 
@@ -241,7 +241,7 @@ def follow_policies(
     """
     steps: dict[str, JobStep] = {}
     for event, task, exit_code in (*news.events, *_ends_of_tasks(facts, news.tasks)):
-        # it starts anew: it has not ended
+        # it starts again: it has not ended
         if task in steps and event in (
             JobEvent.TASK_COMPLETED,
             JobEvent.TASK_FAILED,
@@ -268,7 +268,7 @@ def _action_by_policy(
 ) -> JobAction:
     """What the policies want.
 
-    A task that was started anew as often as it may be has failed instead, and goes on as it is.
+    A task that was started again as often as it may be has failed instead, and goes on as it is.
     """
     event, task, exit_code = policy_event
     action = action_for(event, exit_code, own, job)

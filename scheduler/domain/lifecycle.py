@@ -1,7 +1,7 @@
 """The life of a queue.
 
-Its state follows from the states that users asked for in the tree (`wish`). A command changes one
-of them.
+Its state follows from the states that users asked for in the tree (the requested states). A
+command changes one of them.
 
 `derive` is the whole model of states; `judge` says what a command would mean for one queue; `plan`
 (in `plans.py`) what it would cause.
@@ -17,7 +17,7 @@ from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 
-WISHES = (QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED)
+REQUESTABLE_STATES = (QueueState.OPEN, QueueState.CLOSED, QueueState.SUSPENDED)
 TAKES_WORK = frozenset({QueueState.OPEN, QueueState.SUSPENDED})
 
 
@@ -70,8 +70,8 @@ class DerivedState:
     `closed_by` and `suspended_by` name the ancestor a state is inherited from, "" where it is the
     queue's own request.
 
-    `held_by` names the topmost queue, itself included, whose wish Suspended keeps its pods from
-    being scheduled.
+    `held_by` names the topmost queue, itself included, whose suspension keeps its pods from being
+    scheduled.
     """
 
     state: QueueState
@@ -146,10 +146,10 @@ def _parents_first(tree: QueueTree) -> list[str]:
 
 
 def _wanted_below(tree: QueueTree, name: str, above: _Wanted) -> _Wanted:
-    wish = tree[name].state
-    if wish is QueueState.CLOSED and not above.closed:
+    requested = tree[name].state
+    if requested is QueueState.CLOSED and not above.closed:
         return _Wanted(name, above.suspended)
-    if wish is QueueState.SUSPENDED and not above.suspended:
+    if requested is QueueState.SUSPENDED and not above.suspended:
         return _Wanted(above.closed, name)
     return above
 
@@ -180,22 +180,22 @@ def _is_closed(standing: DerivedState | None) -> bool:
 
 
 def _derived_state(
-    wish: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted
+    requested: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted
 ) -> DerivedState:
     closed_by = ""
-    if wanted.closed and wish is not QueueState.CLOSED:
+    if wanted.closed and requested is not QueueState.CLOSED:
         closed_by = above.closed
     suspended_by = ""
-    if state is QueueState.SUSPENDED and wish is not QueueState.SUSPENDED:
+    if state is QueueState.SUSPENDED and requested is not QueueState.SUSPENDED:
         suspended_by = above.suspended
     return DerivedState(state, closed_by, suspended_by, held_by=wanted.suspended)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a command means for a queue: a new wish, or nothing and the reason, or a refusal."""
+    """What a command means for a queue: a new requested state, a reason for none, or a refusal."""
 
-    wish: QueueState | None = None
+    requested: QueueState | None = None
     nothing_because: str = ""
     refusal: NotAllowed | None = None
 
@@ -204,11 +204,12 @@ class Judgement:
 class _Case:
     """One queue as a command finds it.
 
-    The ancestors are the topmost ones with that wish; `first_above` the topmost with either.
+    The ancestors are the topmost ones with that requested state; `first_above` the topmost with
+    either.
     """
 
     name: str
-    wish: QueueState
+    requested: QueueState
     standing: DerivedState
     is_unknown: bool
     closed_above: str
@@ -226,7 +227,7 @@ def judge(
     live: Mapping[str, int],
     unknown: Collection[str] = frozenset(),
 ) -> Judgement:
-    """Whether the command changes the queue's wish, and if not why not.
+    """Whether the command changes the queue's requested state, and if not why not.
 
     Cheap: looks at the queue and the way up only.
     """
@@ -258,7 +259,7 @@ def _case_of(
     either = [queue.name for queue in above if queue.state is not QueueState.OPEN]
     return _Case(
         name=name,
-        wish=tree[name].state,
+        requested=tree[name].state,
         standing=standings.get(name, _OPEN),
         is_unknown=name in unknown,
         closed_above=_first_name(closed),
@@ -297,14 +298,14 @@ def _judge_open(case: _Case) -> Judgement:
         return _parent_first(
             case, QueueCommand.OPEN, case.first_above, case.first_above == case.closed_above
         )
-    if case.wish is QueueState.OPEN and not case.is_unknown:
+    if case.requested is QueueState.OPEN and not case.is_unknown:
         return Judgement(nothing_because=f"{case.name} is already Open.")
-    return Judgement(wish=QueueState.OPEN)
+    return Judgement(requested=QueueState.OPEN)
 
 
 def _judge_close(case: _Case) -> Judgement:
-    if case.wish is not QueueState.CLOSED:
-        return Judgement(wish=QueueState.CLOSED)
+    if case.requested is not QueueState.CLOSED:
+        return Judgement(requested=QueueState.CLOSED)
     if case.standing.state is QueueState.CLOSED:
         return Judgement(nothing_because=f"{case.name} is already Closed.")
     return Judgement(
@@ -329,21 +330,23 @@ def _judge_suspend(case: _Case) -> Judgement:
                 f"{case.name} is Closed, and a Closed queue ignores a suspend; open it first."
             )
         )
-    if case.wish is QueueState.SUSPENDED:
+    if case.requested is QueueState.SUSPENDED:
         return Judgement(nothing_because=f"{case.name} is already Suspended.")
-    return Judgement(wish=QueueState.SUSPENDED)
+    return Judgement(requested=QueueState.SUSPENDED)
 
 
 def _judge_resume(case: _Case) -> Judgement:
     inherits = (
-        bool(case.suspended_above) and not case.closed_above and case.wish is not QueueState.CLOSED
+        bool(case.suspended_above)
+        and not case.closed_above
+        and case.requested is not QueueState.CLOSED
     )
     if inherits:
         return _parent_first(
             case, QueueCommand.RESUME, case.suspended_above, ancestor_is_closed=False
         )
-    if case.wish is QueueState.SUSPENDED:
-        return Judgement(wish=QueueState.OPEN)
+    if case.requested is QueueState.SUSPENDED:
+        return Judgement(requested=QueueState.OPEN)
     return Judgement(
         nothing_because=(
             f"{case.name} is {case.standing.state}, not Suspended, so there is nothing to resume."
@@ -406,13 +409,13 @@ def _obstacles_to_commands(
             yield command, judgement.nothing_because
 
 
-def command_for(wish: QueueState, before: QueueState) -> QueueCommand:
+def command_for(requested: QueueState, before: QueueState) -> QueueCommand:
     """The command that a change of `spec.state` stands for."""
-    if wish is QueueState.OPEN:
+    if requested is QueueState.OPEN:
         if before is QueueState.SUSPENDED:
             return QueueCommand.RESUME
         return QueueCommand.OPEN
-    if wish is QueueState.CLOSED:
+    if requested is QueueState.CLOSED:
         return QueueCommand.CLOSE
     return QueueCommand.SUSPEND
 
@@ -427,7 +430,7 @@ def state_named(text: str) -> QueueState | None:
     return next((state for state in QueueState if state.value == text), None)
 
 
-_WISH_OF_STATUS = {
+_REQUESTED_BY_STATUS = {
     "": QueueState.OPEN,
     "Open": QueueState.OPEN,
     "Closing": QueueState.CLOSED,
@@ -437,14 +440,14 @@ _WISH_OF_STATUS = {
 }
 
 
-def wish_of_status(state: str, annotations: Mapping[str, str]) -> QueueState | None:
-    """The wish behind a `status.state` that came without a `spec.state`.
+def requested_state_of(state: str, annotations: Mapping[str, str]) -> QueueState | None:
+    """The requested state behind a `status.state` that came without a `spec.state`.
 
     None for a state that does not exist.
 
-    The mark that a queue was closed by its parent means that it did not wish so itself.
+    The mark that a queue was closed by its parent means that nobody asked for it on this queue.
     """
-    wish = _WISH_OF_STATUS.get(state)
-    if wish is QueueState.CLOSED and annotations.get(CLOSED_BY_PARENT) == "true":
+    requested = _REQUESTED_BY_STATUS.get(state)
+    if requested is QueueState.CLOSED and annotations.get(CLOSED_BY_PARENT) == "true":
         return QueueState.OPEN
-    return wish
+    return requested

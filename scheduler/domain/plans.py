@@ -76,11 +76,11 @@ class Caution:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The effect of one command. `wish` is None when nothing is to be written."""
+    """The effect of one command. `requested` is None when nothing is to be written."""
 
     command: QueueCommand
     queue: str
-    wish: QueueState | None
+    requested: QueueState | None
     message: str
     changes: tuple[Change, ...] = ()
     load: Load = NO_LOAD
@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def changed(self) -> bool:
-        return self.wish is not None
+        return self.requested is not None
 
     @property
     def state_changes(self) -> tuple[Change, ...]:
@@ -116,14 +116,14 @@ def plan(
     judgement = judge(tree, before, name, command, live=live, unknown=unknown)
     if judgement.refusal:
         raise judgement.refusal
-    if judgement.wish is None:
+    if judgement.requested is None:
         return Plan(command, name, None, judgement.nothing_because)
-    return _planned_effect(tree, name, command, judgement.wish, before, loads, unknown)
+    return _planned_effect(tree, name, command, judgement.requested, before, loads, unknown)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """The tree with the new wish in it, and every queue before and after."""
+    """The tree with the new requested state in it, and every queue before and after."""
 
     tree: QueueTree
     name: str
@@ -149,22 +149,22 @@ def _planned_effect(
     tree: QueueTree,
     name: str,
     command: QueueCommand,
-    wish: QueueState,
+    requested: QueueState,
     before: Mapping[str, DerivedState],
     loads: Mapping[str, Load],
     unknown: Collection[str],
 ) -> Plan:
-    wished = tree.with_queue(replace(tree[name], state=wish))
+    changed_tree = tree.with_queue(replace(tree[name], state=requested))
     after = derive(
-        wished, {queue: load.live for queue, load in loads.items()}, set(unknown) - {name}
+        changed_tree, {queue: load.live for queue, load in loads.items()}, set(unknown) - {name}
     )
-    scene = _Scene(wished, name, before, after, loads)
-    changes = changes_between(before, after, wished, loads)
+    scene = _Scene(changed_tree, name, before, after, loads)
+    changes = changes_between(before, after, changed_tree, loads)
     felt = [change.name for change in changes if change.is_felt]
     return Plan(
         command=command,
         queue=name,
-        wish=wish,
+        requested=requested,
         message=" ".join(_message_parts(scene, changes)),
         changes=changes,
         load=sum((loads.get(queue, NO_LOAD) for queue in felt), NO_LOAD),

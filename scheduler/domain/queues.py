@@ -29,7 +29,7 @@ class DequeueStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
-    """One queue as its owner wishes it. `state` is the wish: Open, Closed or Suspended."""
+    """One queue as users want it. `state` is the requested one: Open, Closed or Suspended."""
 
     name: str
     parent: str = ROOT  # "" for root itself
@@ -190,7 +190,7 @@ class QueueTree:
 
     def _with_exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
         for parent in {ROOT, *(queue.parent or ROOT for queue in (old, new) if queue)}:
-            # from here it is carried on; every tree that follows would have to add it up anew
+            # from here it is carried on; every tree that follows would have to add it up again
             self.children_together(parent)
         changed = QueueTree(())
         changed._by_name = dict(self._by_name)

@@ -38,7 +38,7 @@ BASE_RESOURCES = ("cpu", "memory", "pods")
 class Queue:
     """A queue with its state as it follows from the tree.
 
-    `held_by` names the queue whose wish to be suspended holds scheduling here.
+    `held_by` names the queue whose suspension holds scheduling here.
     """
 
     spec: QueueSpec

@@ -116,8 +116,8 @@ def _write_affinity(constraint: Constraint) -> dict[str, Any]:
         }
     if constraint.preferred:
         affinity[_PREFERRED] = [
-            {"weight": wish.weight, "preference": _write_term(wish.term)}
-            for wish in constraint.preferred
+            {"weight": preferred.weight, "preference": _write_term(preferred.term)}
+            for preferred in constraint.preferred
         ]
     if affinity:
         return {"nodeAffinity": affinity}

@@ -15,7 +15,7 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.decisions import Outcome
 
 _ROWS = frozenset({"row"})
-"""Where something stands in the tables is no part of the outcome: a table that was read anew may
+"""Where something stands in the tables is no part of the outcome: a table that was read again may
 have another order.
 """
 

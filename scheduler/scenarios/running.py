@@ -32,7 +32,7 @@ def run_scenario(scenario: Scenario, sessions: int = 1) -> Iterator[Run]:
 
 
 def _run_sessions(scenario: Scenario, sessions: int) -> Iterator[Run]:
-    snapshot = _speaking_anew(scenario.cluster).snapshot()
+    snapshot = _speaking_again(scenario.cluster).snapshot()
     for session in range(sessions):
         run = _run_once(scenario.name, snapshot, scenario.policy)
         yield run
@@ -44,7 +44,7 @@ def _run_sessions(scenario: Scenario, sessions: int) -> Iterator[Run]:
 def _run_steps(scenario: Scenario) -> Iterator[Run]:
     cluster = scenario.cluster
     for step in scenario.steps:
-        snapshot = _speaking_anew(cluster.with_more(step.more)).snapshot()
+        snapshot = _speaking_again(cluster.with_more(step.more)).snapshot()
         run = _run_once(scenario.name, snapshot, scenario.policy, step.actions)
         yield run
         cluster = cluster_of(advance(run.snapshot, run.outcome))
@@ -56,6 +56,6 @@ def _run_once(
     return Run(name, snapshot, run_session(snapshot, policy, actions))
 
 
-def _speaking_anew(cluster: Cluster) -> Cluster:
+def _speaking_again(cluster: Cluster) -> Cluster:
     """A session does not repeat what the last one said about a podgroup; a report must."""
     return replace(cluster, said={})

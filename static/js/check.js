@@ -1,5 +1,5 @@
 // Forms with data-check ask the server what it would say to what is typed, and stay as they are.
-// data-check names, by id, the parts of the page that the answer draws anew.
+// data-check names, by id, the parts of the page that the answer draws again.
 //
 // With data-check-url the server is asked while somebody types; without, when they press Check.
 

@@ -153,7 +153,7 @@ async function send(event) {
   disableButtons(sender);
   if (sender.dataset.renew) data.set("csrfmiddlewaretoken", await freshToken(sender.action));
   await load(sender.action, { method: "POST", body: data });
-  // It was not taken. Perhaps the reader signs in anew meanwhile: then the old token is worthless.
+  // It was not taken. Perhaps the reader signs in again meanwhile: then the old token is worthless.
   if (form() === sender) sender.dataset.renew = "1";
 }
 

@@ -1,4 +1,4 @@
-// Who walks by keyboard keeps their place when the thing they stand on is drawn anew or a dialog
+// Who walks by keyboard keeps their place when the thing they stand on is drawn again or a dialog
 // closes.
 
 const FOCUSABLE =

@@ -1,4 +1,4 @@
-// Putting HTML from the server into the page. Every part that is drawn anew goes through here:
+// Putting HTML from the server into the page. Every part that is drawn again goes through here:
 // dialogs and drawers with `fill`, live parts, polled parts and checked forms with `morph`.
 
 /** Show this HTML in place of whatever is there. */

@@ -216,7 +216,7 @@ def _executed(case: Case) -> tuple[QueueState, str]:
         standings = derive(tree, live, unknown) | {
             queue.name: DerivedState(stored or QueueState.OPEN)
         }
-        wish = judge(tree, standings, queue.name, command, live=live, unknown=unknown).wish
+        wish = judge(tree, standings, queue.name, command, live=live, unknown=unknown).requested
     if wish:
         tree, unknown = tree.with_queue(replace(queue, state=wish)), set()
     return derive(tree, live, unknown)[
@@ -272,8 +272,8 @@ class _Cluster:
         except NotAllowed as error:
             self.errors.append(error)
             return
-        if effect.wish:
-            self.tree = self.tree.with_queue(replace(self.tree[name], state=effect.wish))
+        if effect.requested:
+            self.tree = self.tree.with_queue(replace(self.tree[name], state=effect.requested))
 
     def _create(self, manifest: dict[str, Any]) -> None:
         reading = read_queue(manifest)

@@ -13,8 +13,8 @@ from scheduler.domain.lifecycle import (
     derive,
     judge,
     obstacles,
+    requested_state_of,
     state_named,
-    wish_of_status,
 )
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 
@@ -155,7 +155,7 @@ def test_each_command_on_each_wish(
 ):
     judgement = verdict(tree("a", a=wish), "a", command)
 
-    assert judgement.wish is new_wish
+    assert judgement.requested is new_wish
     assert bool(judgement.nothing_because) is (new_wish is None)
 
 
@@ -171,11 +171,11 @@ def test_each_command_on_each_wish(
 def test_only_open_close_and_suspend_leave_unknown(
     command: QueueCommand, new_wish: QueueState | None
 ):
-    assert verdict(tree("a"), "a", command, frozenset({"a"})).wish is new_wish
+    assert verdict(tree("a"), "a", command, frozenset({"a"})).requested is new_wish
 
 
 def test_suspending_a_closing_queue_cancels_the_close():
-    assert verdict(tree("a", a=CLOSED), "a", QueueCommand.SUSPEND, a=1).wish is SUSPENDED
+    assert verdict(tree("a", a=CLOSED), "a", QueueCommand.SUSPEND, a=1).requested is SUSPENDED
 
 
 @pytest.mark.parametrize(
@@ -206,11 +206,13 @@ def test_the_topmost_of_several_comes_first():
 
 @pytest.mark.parametrize("above", [CLOSED, SUSPENDED])
 def test_close_is_allowed_everywhere_and_becomes_the_own_wish(above: QueueState):
-    assert verdict(tree("p/c", p=above), "c", QueueCommand.CLOSE).wish is CLOSED
+    assert verdict(tree("p/c", p=above), "c", QueueCommand.CLOSE).requested is CLOSED
 
 
 def test_a_suspended_queue_below_a_closing_one_can_be_resumed_so_that_it_drains():
-    assert verdict(tree("p/c", p=CLOSED, c=SUSPENDED), "c", QueueCommand.RESUME, c=1).wish is OPEN
+    assert (
+        verdict(tree("p/c", p=CLOSED, c=SUSPENDED), "c", QueueCommand.RESUME, c=1).requested is OPEN
+    )
 
 
 def test_a_closed_queue_below_a_suspended_one_ignores_a_resume():
@@ -299,7 +301,7 @@ def test_a_change_of_the_wish_stands_for_a_command(
 def test_an_imported_state_stands_for_a_wish(
     state: str, annotations: dict[str, str], wish: QueueState | None
 ):
-    assert wish_of_status(state, annotations) is wish
+    assert requested_state_of(state, annotations) is wish
 
 
 def test_a_stored_state_that_does_not_exist_is_none():

@@ -63,7 +63,7 @@ def test_the_last_child_to_close_closes_its_parent():
 def test_a_command_that_does_nothing_says_why():
     effect = plan(tree("a", a=CLOSED), "a", QueueCommand.SUSPEND, loads={})
 
-    assert (effect.changed, effect.changes, effect.wish) == (False, (), None)
+    assert (effect.changed, effect.changes, effect.requested) == (False, (), None)
     assert effect.message == "a is Closed, and a Closed queue ignores a suspend; open it first."
 
 

@@ -71,10 +71,10 @@ class LifeOfQueues(RuleBasedStateMachine):
         except NotAllowed:
             return
         assert effect.message
-        if not effect.wish:
+        if not effect.requested:
             assert effect.changes == ()
             return
-        wished = self.tree.with_queue(replace(self.tree[name], state=effect.wish))
+        wished = self.tree.with_queue(replace(self.tree[name], state=effect.requested))
         known_now = self.unknown - {name}
         assert {change.name: change.after for change in effect.changes} == _differences(
             before, derive(wished, self.live, known_now)
@@ -92,10 +92,12 @@ class LifeOfQueues(RuleBasedStateMachine):
             undone = plan(wished, name, UNDO[command], loads=self.loads(), unknown=self.unknown)
         except NotAllowed:  # inherited as well: the ancestor comes first
             return
-        assert undone.wish is QueueState.OPEN
+        assert undone.requested is QueueState.OPEN
         assert (
             derive(
-                wished.with_queue(replace(wished[name], state=undone.wish)), self.live, self.unknown
+                wished.with_queue(replace(wished[name], state=undone.requested)),
+                self.live,
+                self.unknown,
             )
             == before
         )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.domain.lifecycle import (
-    WISHES,
+    REQUESTABLE_STATES,
     NotAllowed,
     QueueCommand,
     derive,
@@ -34,7 +34,7 @@ def _specs(names: str = _NAMES, parents: str = _NAMES + "xr") -> st.SearchStrate
         parent=st.sampled_from(parents).map(lambda name: ROOT if name == "r" else name),
         guarantee=_amounts,
         deserved=_amounts,
-        state=st.sampled_from(WISHES),
+        state=st.sampled_from(REQUESTABLE_STATES),
     )
 
 
@@ -44,7 +44,9 @@ def _sound_trees(draw: st.DrawFn) -> QueueTree:
     queues = [QueueSpec(ROOT, parent="")]
     for name in _NAMES:
         parent = draw(st.sampled_from([queue.name for queue in queues]))
-        queues.append(QueueSpec(name, parent=parent, state=draw(st.sampled_from(WISHES))))
+        queues.append(
+            QueueSpec(name, parent=parent, state=draw(st.sampled_from(REQUESTABLE_STATES)))
+        )
     return QueueTree(queues)
 
 
@@ -107,14 +109,14 @@ def test_a_plan_leaves_out_nothing_that_would_change(
 ):
     before = derive(tree, live, unknown)
     loads = {queue: Load(running=count) for queue, count in live.items()}
-    wish = judge(tree, before, name, command, live=live, unknown=unknown).wish
+    wish = judge(tree, before, name, command, live=live, unknown=unknown).requested
     try:
         planned = plan(tree, name, command, loads=loads, unknown=unknown)
     except NotAllowed:
         assert wish is None
         return
 
-    assert planned.wish == wish
+    assert planned.requested == wish
     wished = tree.with_queue(replace(tree[name], state=wish)) if wish else tree
     after = derive(wished, live, unknown - {name}) if wish else before
     assert planned.changes == changes_between(before, after, wished, loads)

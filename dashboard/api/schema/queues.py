@@ -22,7 +22,7 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
-from scheduler.domain.lifecycle import WISHES
+from scheduler.domain.lifecycle import REQUESTABLE_STATES
 from scheduler.domain.queue_fields import QUEUE_FIELDS, FieldKind, QueueField
 from scheduler.domain.queues import QueueState
 
@@ -77,7 +77,7 @@ def _given(field: QueueField) -> s.Field[Any, Any, Any, Any]:
 def _choices(field: QueueField) -> Iterable[StrEnum]:
     """Of the states only those that can be requested."""
     if field.choices is QueueState:
-        return WISHES
+        return REQUESTABLE_STATES
     return field.choices or ()
 
 

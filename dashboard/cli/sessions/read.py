@@ -34,7 +34,7 @@ def _counts_text(counts: Mapping[str, Any]) -> str:
         if count and name != "reloaded":
             words.append(count_in_words(name, count))
     if counts.get("reloaded"):
-        words.append("everything read anew")
+        words.append("everything read again")
     return ", ".join(words) or "nothing to do"
 
 

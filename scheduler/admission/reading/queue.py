@@ -14,7 +14,7 @@ from scheduler.admission.defaults import queue_defaults, with_defaults
 from scheduler.admission.reading import known_fields
 from scheduler.admission.reading.reader import Reader, is_label, is_storable, shown
 from scheduler.admission.violations import Notice, Violation
-from scheduler.domain.lifecycle import CLOSED_BY_PARENT, WISHES, wish_of_status
+from scheduler.domain.lifecycle import CLOSED_BY_PARENT, REQUESTABLE_STATES, requested_state_of
 from scheduler.domain.queue_fields import (
     AMOUNT_FIELDS,
     PLAIN_FIELDS,
@@ -218,9 +218,13 @@ def read_queue(
         carried = whole
     else:
         carried = {**whole, "status": None}
-    wish, sets_state, is_unknown = _read_state(reader, carried, metadata, old, imported)
+    requested, sets_state, is_unknown = _read_state(reader, carried, metadata, old, imported)
     value = QueueReading(
-        replace(spec, state=wish), sets_state, is_unknown, metadata.uid, metadata.resource_version
+        replace(spec, state=requested),
+        sets_state,
+        is_unknown,
+        metadata.uid,
+        metadata.resource_version,
     )
     return Reading.of(reader, value, metadata.name)
 
@@ -366,7 +370,7 @@ def _read_state(
     old: QueueSpec | None,
     imported: bool,
 ) -> tuple[QueueState, bool, bool]:
-    """The wish, whether the request sets it, and whether the queue came stored as Unknown."""
+    """The requested state, whether the request sets it, and whether it was stored as Unknown."""
     unchanged = QueueState.OPEN
     if old:
         unchanged = old.state
@@ -379,10 +383,14 @@ def _read_state(
     if isinstance(spec, Mapping):
         asked = spec.get("state")
     if asked is not None and asked != "":
-        wish = reader.choice(
-            asked, "spec.state", [wish.value for wish in WISHES], unchanged.value, "invalid_state"
+        requested = reader.choice(
+            asked,
+            "spec.state",
+            [state.value for state in REQUESTABLE_STATES],
+            unchanged.value,
+            "invalid_state",
         )
-        return QueueState(wish), True, False
+        return QueueState(requested), True, False
     if old is not None:
         return unchanged, False, False
     return _wish_at_creation(reader, stored, metadata.annotations, imported)
@@ -397,13 +405,13 @@ def _check_known(reader: Reader, stored: str) -> None:
 def _wish_at_creation(
     reader: Reader, stored: str, annotations: Mapping[str, str], imported: bool
 ) -> tuple[QueueState, bool, bool]:
-    allowed = list(WISHES)
+    allowed = list(REQUESTABLE_STATES)
     if imported:
         allowed = list(QueueState)
     words = [state.value for state in allowed]
     reader.choice(stored, "spec.state", words, "Open", "invalid_state")
-    wish = wish_of_status(stored, annotations) or QueueState.OPEN
-    return wish, bool(stored), stored == QueueState.UNKNOWN.value
+    requested = requested_state_of(stored, annotations) or QueueState.OPEN
+    return requested, bool(stored), stored == QueueState.UNKNOWN.value
 
 
 def queue_manifest(spec: QueueSpec) -> dict[str, object]:

@@ -262,11 +262,11 @@ def _default_notices(
             "below it, because only leaves take jobs."
         )
         yield Notice("default_becomes_parent", proposed.name, message, "spec.parent")
-    wished = []
+    requested = []
     for queue in (proposed, *(placed[name] for name in placed.ancestors(proposed.name))):
-        wished.append(queue.state)
+        requested.append(queue.state)
     was_open = old is not None and old.state is not QueueState.CLOSED
-    if proposed.name == DEFAULT and was_open and QueueState.CLOSED in wished:
+    if proposed.name == DEFAULT and was_open and QueueState.CLOSED in requested:
         yield Notice("default_closes", proposed.name, DEFAULT_CLOSES, "spec.state")
 
 

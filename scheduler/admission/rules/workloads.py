@@ -211,7 +211,7 @@ def admit_podgroup_change(manifest: object, old_manifest: object, facts: Facts) 
         f"spec.queue of {reading.value.metadata.name} cannot be changed from {old.value.queue} to "
         f"{reading.value.queue}."
     )
-    fix = f"write {old.value.queue}, or create the podgroup anew"
+    fix = f"write {old.value.queue}, or create the podgroup again"
     return shape + Verdict(
         (Violation("immutable_field_changed", reading.value.queue, "spec.queue", message, fix),)
     )

@@ -68,7 +68,7 @@ class StoredQueue:
 def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
     """Every queue by name, in one query.
 
-    With `only_life` their specifications hold name, parent and wish, and nothing else.
+    With `only_life` their specifications hold name, parent and requested state, and nothing else.
     """
     query = _WHOLE
     if only_life:
@@ -116,7 +116,7 @@ def _stored(life: Sequence[Any], rest: Sequence[Any], parent: str) -> StoredQueu
 
 
 def _specified(
-    name: str, parent: str, wish: QueueState, plain: Sequence[Any], texts: Sequence[str]
+    name: str, parent: str, requested: QueueState, plain: Sequence[Any], texts: Sequence[str]
 ) -> QueueSpec:
     labels, annotations = texts[len(_AMOUNTS) :]
     values = with_choices(dict(zip(_REST, plain, strict=True)))
@@ -125,7 +125,7 @@ def _specified(
     return QueueSpec(
         name=name,
         parent=parent,
-        state=wish,
+        state=requested,
         labels=value_in(labels),
         annotations=value_in(annotations),
         **values,

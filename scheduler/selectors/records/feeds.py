@@ -23,7 +23,7 @@ PLACING_ACTIONS = (*ACTIONS, "stop")
 """What a decision can come from: an action of a session, or somebody who stops a job."""
 EVICTING_ACTIONS = ("preempt", "reclaim", "shed")
 EVERYTHING = "all"  # as a kind: pods too
-# said anew in each session of all that waits: a feed of changes leaves them out
+# said again in each session of all that waits: a feed of changes leaves them out
 WAITING_REASONS = (
     "Unschedulable",
     "FailedScheduling",

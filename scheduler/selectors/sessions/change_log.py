@@ -123,7 +123,7 @@ def changes_since(position: Position | None) -> tuple[Position | None, dict[str,
     None for those when everything must be read.
 
     There is no position in a log whose entries may be of another one: everything is read until it
-    has begun anew. To be called with the reading of those rows inside `one_state_of_the_database`.
+    has begun again. To be called with the reading of those rows inside `one_state_of_the_database`.
     """
     state = log_state()
     here = None

@@ -228,7 +228,7 @@ def group_of(row: Sequence[Any], queue_names: Mapping[int, str]) -> PodGroup:
 
 SAID_BEFORE = -1
 """What a podgroup was told by a worker that is no more: no session says just this, so it is told
-anew or that it is over.
+again or that it is over.
 """
 
 

@@ -72,7 +72,7 @@ class ResidentSnapshot:
         self._clear()
 
     def forget(self) -> None:
-        """The next refresh reads everything anew."""
+        """The next refresh reads everything again."""
         self.position = None
 
     def _clear(self) -> None:

@@ -56,7 +56,7 @@ class Trials:
         try:
             self._resident.refresh(check_sums=self._given % conf().check_sums_every == 0)
         except SumsDiffer as difference:
-            logger.error("%s; reading everything anew", difference)
+            logger.error("%s; reading everything again", difference)
             self._resident.reload()
 
 

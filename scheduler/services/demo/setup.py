@@ -48,7 +48,7 @@ def first_start() -> FirstStart:
 
     Does nothing on an installation that has users.
 
-    All or nothing: one that is interrupted begins anew at the next start.
+    All or nothing: one that is interrupted begins again at the next start.
     """
     ensure_builtin_objects()
     password = _create_admin()

@@ -58,7 +58,7 @@ class Item:
     notices: tuple[Notice, ...] = ()
     by_state: bool = False
     forbidden: Forbidden | None = None
-    contradicts: int | None = None  # the place of another wish for the same object
+    contradicts: int | None = None  # the place of another document for the same object
 
 
 def read_items(documents: Iterable[object]) -> list[Item]:
@@ -109,7 +109,7 @@ def name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _mark_contradictions(items: list[Item]) -> None:
-    """Of two different wishes for one object none could be kept: the file would change it back and
+    """Two different documents for one object cannot both be kept: the file would change it back and
     forth whenever it is applied.
     """
     first: dict[tuple[str, str, str], Item] = {}

@@ -43,7 +43,7 @@ def prune_unnamed(
             f"{counted(len(doomed), 'object')} would be deleted now."
         )
         raise Rejected(
-            [Violation("tree_changed", "", "prune", message, "look again, and decide anew")],
+            [Violation("tree_changed", "", "prune", message, "look again, then decide")],
             by_state=True,
         )
     for kind, row in doomed:

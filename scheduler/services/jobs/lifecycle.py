@@ -278,7 +278,7 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     if not steps:
         return
     stop_pods_of([(job, step) for job, step in steps if step.stop_pods], now)
-    _start_parts_anew([(job, step) for job, step in steps if step.again], now)
+    _restart_parts([(job, step) for job, step in steps if step.again], now)
     cleared = []
     for job, step in steps:
         if step.phase in (JobPhase.ABORTED, JobPhase.PENDING) and not step.again:
@@ -308,7 +308,7 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     )
 
 
-def _start_parts_anew(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
+def _restart_parts(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
     """Pods that ended come back at once, those on a node once they have left it."""
     if not steps:
         return
@@ -348,7 +348,7 @@ def _change_job(job: Job, step: JobStep, now: datetime) -> None:
 
 
 def _count_retries(job: Job, step: JobStep) -> None:
-    """Those of a task are of its pods: when all are made anew it begins again."""
+    """The retries of a task count its pods: when all are created again, the count starts over."""
     if step.forgives:
         job.retry_count = 0
     else:

@@ -481,7 +481,7 @@ def _restart_pod(pod: Pod) -> str:
             by_state=True,
         )
     send_home(Pod.objects.filter(pk=pod.pk), "stopped on request", timezone.now())
-    return f"{pod} was told to leave; its job makes it anew."
+    return f"{pod} was told to stop; its job will create it again."
 
 
 def _take_away_one(pod: Pod) -> str:

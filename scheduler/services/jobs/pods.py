@@ -27,7 +27,7 @@ PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACES = frozenset({"kube-system"})
 _LONGEST_KEPT_TEMPLATE = 8192  # characters
-TASK_STARTS_ANEW = "its task starts anew"
+TASK_STARTS_ANEW = "its task starts again"
 TAKEN_AWAY = "taken away on request"
 OWN_DOING = (TASK_STARTS_ANEW, TAKEN_AWAY)
 """Why a pod leaves when its own job wants it so: nobody evicted it."""

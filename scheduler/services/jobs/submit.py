@@ -345,7 +345,7 @@ def _first_step(job: Job, action: JobAction) -> JobStep | None:
 def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
     """A job that never left its queue may go on in it while it drains.
 
-    One that had ended is admitted anew.
+    One that had ended is admitted again.
     """
     has_ended = job.phase in FINISHED
     rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))

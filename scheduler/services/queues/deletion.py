@@ -113,7 +113,7 @@ def refuse_unless_shown(name: str, doomed: list[str], shown: Iterable[str] | Non
         f"What is below {name} has changed since it was shown: deleting it would now delete "
         f"{listed(doomed)}."
     )
-    fix = "look again, and decide anew"
+    fix = "look again, then decide"
     violation = Violation("tree_changed", name, "metadata.name", message, fix)
     raise Rejected([violation], by_state=True)
 

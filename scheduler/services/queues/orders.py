@@ -184,7 +184,7 @@ def _check_job_uid(order: CommandManifest, by: Actor) -> None:
     if order.uid != str(job.uid):
         message = (
             f"The uid {order.uid} is not that of the job {order.namespace}/{order.name}: it may "
-            "have been deleted and made anew."
+            "have been deleted and created again."
         )
         raise Rejected(
             [

@@ -43,7 +43,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class StoredTree:
-    """The tree of wishes and the standings that are stored with it."""
+    """The tree of requested states, and the derived states that are stored with it."""
 
     queues: Mapping[str, StoredQueue]
     tree: QueueTree
@@ -70,7 +70,7 @@ def alone_with_states() -> None:
 
 
 def refresh_states() -> list[str]:
-    """Derive every queue's state anew and store what changed, in the current transaction.
+    """Derive every queue's state again and store what changed, in the current transaction.
 
     The names of those that changed.
     """
@@ -79,7 +79,7 @@ def refresh_states() -> list[str]:
 
 
 def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settled:
-    """Store what follows from the wishes of this tree, which nobody else may be changing.
+    """Store what follows from the requested states of this tree, which nobody else may be changing.
 
     Of those that are `silent` somebody has told already what became of them, and why.
     """

@@ -92,7 +92,7 @@ class TreeEdit:
 
     Nothing is written before `settle`.
 
-    `only_life` reads no more than wishes and states need: enough for commands. `with_pods` is for
+    `only_life` reads no more than the states need: enough for commands. `with_pods` is for
     whoever deletes pods, or may forbid that it is placed. Without `locks` it is for planning alone:
     it must not be settled.
     """
@@ -210,10 +210,12 @@ class TreeEdit:
 
     def carry_out(self, planned: Plan, actor: str) -> None:
         """Set the state that is asked for, and note every state that follows from it."""
-        if planned.wish is None:
+        if planned.requested is None:
             return
         image = self._image
-        image.tree = image.tree.with_queue(replace(image.tree[planned.queue], state=planned.wish))
+        image.tree = image.tree.with_queue(
+            replace(image.tree[planned.queue], state=planned.requested)
+        )
         image.facts = replace(image.facts, unknown=image.facts.unknown - {planned.queue})
         self._touch(planned.queue, actor)
         self._note_changes(planned)
@@ -354,7 +356,7 @@ class TreeEdit:
         touched = []
         for name in sorted(self._versions):
             touched.append(queues[name])
-        _write_wishes(touched, self._versions, self._authors, now)
+        _write_requested_states(touched, self._versions, self._authors, now)
 
     def _stored(self) -> StoredTree:
         queues = self._image.queues
@@ -418,7 +420,7 @@ def _text(value: Mapping[str, Any] | Resources) -> str:
     return json.dumps(dict(value))
 
 
-def _write_wishes(
+def _write_requested_states(
     queues: list[StoredQueue],
     versions: Mapping[str, int],
     authors: Mapping[str, str],

@@ -30,6 +30,6 @@ def ensure_own_change_log() -> None:
         )
     if removed:
         logger.warning(
-            "The log of changed rows came from another database; it begins anew, and everything is "
+            "The log of changed rows came from another database. It starts over, and everything is "
             "read once."
         )

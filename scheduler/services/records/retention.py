@@ -235,7 +235,7 @@ def _prune_classes() -> None:
 def _prune_changes() -> None:
     """Old entries of the change log.
 
-    The horizon tells a reader that stopped before it to read everything anew.
+    The horizon tells a reader that stopped before it to read everything again.
     """
     newest = Change.objects.aggregate(newest=Max("id"))["newest"] or 0
     oldest_kept = newest - CHANGES_KEPT
@@ -252,7 +252,7 @@ def _prune_changes() -> None:
 
 def _oldest_transaction_kept(oldest_kept: int) -> int:
     """Never past the oldest transaction that still runs: that is where readers stand, and one held
-    open must not make them start anew.
+    open must not make them start again.
     """
     kept = (
         Change.objects.filter(id__gt=oldest_kept).aggregate(first=Min("transaction"))["first"] or 0

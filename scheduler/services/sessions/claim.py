@@ -95,7 +95,7 @@ def _count_on(now: datetime) -> tuple[Any, ...]:
     """
     sql = (
         "UPDATE scheduler_clusterstate SET last_session = last_session + 1, last_session_at = %s, "
-        # A wish from before the clock was put back is served by this session, not by every one
+        # A request from before the clock was put back is served by this session, not by every one
         # until that time comes again.
         "session_wanted_at = CASE WHEN session_wanted_at > %s THEN NULL ELSE session_wanted_at END "
         "WHERE id = 1 RETURNING last_session, "

@@ -161,7 +161,7 @@ def _idle_since(state: ClusterState, policy: PolicyVersion) -> datetime | None:
 def _better_policy(state: ClusterState, since: datetime) -> tuple[PolicyVersion, int] | None:
     """The nearest earlier policy under which something would be placed now, and how many gangs.
 
-    Asked anew every few seconds.
+    Asked again every few seconds.
     """
     key = (state.policy_id, since)
     if _tried.key != key or time.monotonic() - _tried.at > _TRIED_EVERY:

@@ -67,7 +67,7 @@ class ReusableOutcome:
 class Remembered:
     """What the last session found and wrote: the next one writes only what differs from it.
 
-    The empty value remembers nothing, and so everything is written anew.
+    The empty value remembers nothing, and so everything is written again.
     """
 
     figures: Mapping[str, QueueFigures] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class SessionRunner:
         self._sessions = 0  # how many began here: the sums are checked every so many
 
     def forget(self) -> None:
-        """The next session reads and writes everything anew."""
+        """The next session reads and writes everything again."""
         self.resident.forget()
         self._remembered = Remembered()
 
@@ -201,7 +201,7 @@ class SessionRunner:
         try:
             return self.resident.refresh(check_sums=self._sessions % conf().check_sums_every == 0)
         except SumsDiffer as difference:
-            logger.error("%s; reading everything anew", difference)
+            logger.error("%s; reading everything again", difference)
             _record_difference(difference)
             self.forget()
             return self.resident.refresh()

@@ -22,7 +22,7 @@ from scheduler.clusters.kubernetes.values import (
     PodGroupObject,
     QueueObject,
 )
-from scheduler.domain.lifecycle import WISHES
+from scheduler.domain.lifecycle import REQUESTABLE_STATES
 from scheduler.domain.queues import DEFAULT, QueueState
 from scheduler.domain.resources import Resources
 
@@ -55,7 +55,7 @@ def read_queue(raw: Raw) -> QueueObject:
 
 def _annotated_wish(annotations: Raw) -> QueueState | None:
     text = annotations.get(STATE_ANNOTATION, "")
-    if text in [wish.value for wish in WISHES]:
+    if text in [state.value for state in REQUESTABLE_STATES]:
         return QueueState(text)
     return None
 
