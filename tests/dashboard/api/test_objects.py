@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -13,128 +11,10 @@ from django.utils import timezone
 from scheduler.conf import conf
 from scheduler.models import Eviction
 from scheduler.services.cluster import simulation
-from tests import worlds
 from tests.dashboard.api.conftest import Caller, job, node, queue
-from tests.worlds import pass_time, run_session
+from tests.worlds import run_session
 
 pytestmark = pytest.mark.django_db
-
-
-def test_a_job_is_submitted_commanded_scaled_and_deleted(admin: Caller):
-    admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
-    made = admin.post("jobs/", {**job("train", replicas=2), "extra": 1}, expect=201)
-    assert made["warnings"][0]["code"] == "unknown_field"
-    assert (
-        admin.post("jobs/", job("train"), expect=409)["violations"][0]["ruleId"] == "already_exists"
-    )
-    run_session()
-
-    scaled = admin.patch(
-        "jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=3)}}
-    )
-    assert (scaled["changed"], scaled["spec"]["minAvailable"], scaled["status"]["pending"]) == (
-        True,
-        1,
-        1,
-    )
-    moved = admin.patch("jobs/default/train/", {"spec": {"queue": "other"}}, expect=400)
-    assert moved["violations"][0]["ruleId"] == "immutable_field_changed"
-    assert "cancel" in admin.delete("jobs/default/train/", expect=409)["violations"][0]["fix"]
-    assert admin.post("jobs/default/train/suspend/?dry_run=true")["changed"] is True
-    assert (
-        admin.post("jobs/default/train/cancel/", {"reason": "wrong data"})["phase"] == "Terminating"
-    )
-    assert admin.post("jobs/default/train/cancel/")["changed"] is False
-    run_session()  # carries out what was decided
-    pass_time(60)
-    assert "restart" in admin.post("jobs/default/train/resume/", expect=409)["detail"]
-    entry = admin.get("audit/?action=TerminateJob")["results"][0]["spec"]
-    assert (entry["reason"], entry["actor"], entry["door"]) == ("wrong data", "boss", "API")
-    admin.delete("jobs/default/train/")
-    admin.get("jobs/default/train/", expect=404)
-
-
-def _tasks(admin: Caller, replicas: int) -> list[dict[str, object]]:
-    tasks = admin.get("jobs/default/train/")["spec"]["tasks"]
-    return [{**tasks[0], "replicas": replicas, "minAvailable": 1}]
-
-
-def test_a_job_that_shrinks_loses_its_last_pods_for_good(admin: Caller):
-    admin.post("jobs/", job("train", replicas=3), expect=201)
-
-    admin.patch(
-        "jobs/default/train/", {"spec": {"minAvailable": 1, "tasks": _tasks(admin, replicas=1)}}
-    )
-
-    assert [pod["metadata"]["name"] for pod in admin.get("pods/")["results"]] == ["train-worker-0"]
-
-
-@pytest.mark.both_databases
-def test_jobs_are_found_by_what_they_are(admin: Caller):
-    admin.post("queues/", [queue("a"), queue("b", "a"), queue("c")])
-    admin.post("jobs/", [job("one", "b"), job("two", "c", cpu="64")])
-
-    def names(query: str) -> list[str]:
-        return [
-            row["metadata"]["name"] for row in admin.get(f"jobs/?ordering=name&{query}")["results"]
-        ]
-
-    assert names("queue=a") == ["one"]
-    assert names("user=boss") == ["one", "two"]
-    assert names("user=nobody") == []
-    assert names("min_request=cpu:8") == ["two"]
-    assert names("max_request=cpu:8") == ["one"]
-    assert names("phase=Pending&search=tw") == ["two"]
-    assert names("namespace=elsewhere") == []
-    admin.post("nodes/", node("n1", cpu="4", memory="8Gi"), expect=201)
-    run_session()
-    reason = admin.get("jobs/default/two/")["status"]["podgroup"]["reason"]["code"]
-    assert names(f"reason={reason}") == ["two"]
-
-
-def test_why_a_gang_waits_with_its_place_in_the_line(admin: Caller):
-    admin.post("jobs/", [job("one"), job("two")])
-
-    assert admin.get("podgroups/default/one/explain/")["position"] == 1
-    second = admin.get("podgroups/default/two/explain/")
-    assert (second["position"], second["reason"]) == (2, "AwaitingEvaluation")
-
-
-def test_a_podgroup_of_a_job_is_changed_with_the_job(admin: Caller):
-    admin.post("jobs/", job("train"), expect=201)
-
-    assert (
-        admin.patch("podgroups/default/train/", {"spec": {"minMember": 2}}, expect=409)[
-            "violations"
-        ][0]["ruleId"]
-        == "owned_by_job"
-    )
-    admin.delete("podgroups/default/train/", expect=409)
-
-
-def test_a_podgroup_from_outside_is_changed_and_deleted_with_its_pods(admin: Caller):
-    admin.post(
-        "podgroups/",
-        {"metadata": {"name": "own"}, "spec": {"minMember": 1, "minResources": {"cpu": "1"}}},
-        expect=201,
-    )
-    pod = {
-        "metadata": {"name": "p", "annotations": {"scheduling.k8s.io/group-name": "own"}},
-        "spec": {"containers": []},
-    }
-    admin.post("pods/", pod, expect=201)
-
-    assert (
-        admin.patch("podgroups/default/own/", {"spec": {"minMember": 2}})["spec"]["minMember"] == 2
-    )
-    assert (
-        admin.patch("podgroups/default/own/", {"spec": {"queue": "x"}}, expect=400)["violations"][
-            0
-        ]["ruleId"]
-        == "immutable_field_changed"
-    )
-    admin.delete("podgroups/default/own/")
-    admin.get("pods/default/p/", expect=404)
 
 
 def test_nodes_are_added_cordoned_drained_and_taken_away(admin: Caller):
@@ -236,113 +116,6 @@ def test_namespaces_and_priority_classes(admin: Caller):
     admin.delete("priorityclasses/high/", expect=409)
     admin.delete("namespaces/lab/")
     admin.delete("namespaces/default/", expect=409)
-
-
-POLICY = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: proportion\n'
-
-
-def test_the_policy_is_checked_and_replaced_as_a_whole(admin: Caller):
-    before = admin.get("policy/")
-    assert before["status"]["isDefault"] is True
-    wrong = admin.post("policy/validate/", {"spec": {"policy": POLICY.replace("gang", "gnag")}})
-    assert (wrong["valid"], wrong["violations"][0]["field"]) == (False, "tiers[0].plugins[0].name")
-    admin.put("policy/", {"spec": {"policy": POLICY.replace("gang", "gnag")}}, expect=400)
-    admin.put("policy/?dry_run=true", {"spec": {"policy": POLICY}})
-    assert admin.get("policy/") == before
-
-    replaced = admin.ask(
-        "PUT",
-        "policy/",
-        text=POLICY,
-        content_type="application/yaml",
-        expect=200,
-        **{"If-Match": '"0"'},
-    )
-    assert (replaced["spec"]["policy"], replaced["status"]["author"]) == (POLICY, "boss")
-    late = admin.put("policy/", {"spec": {"policy": POLICY}}, expect=412, **{"If-Match": '"0"'})
-    assert late["changed"]["by"] == "boss"
-    run_session()
-
-
-IDLE = "actions: backfill\ntiers: [{plugins: [{name: priority}]}]\n"
-
-
-def test_a_policy_that_starts_nothing_is_applied_only_if_that_is_confirmed(admin: Caller):
-    worlds.node("n1", cpu="8")
-    worlds.job("fresh", cpu="2")
-    before = admin.get("policy/")
-
-    tried = admin.put("policy/?dry_run=true", {"spec": {"policy": IDLE}})
-    assert [warning["code"] for warning in tried["warnings"]] == [
-        "no_allocate",
-        "no_gang",
-        "no_queue_plugin",
-        "no_predicates",
-    ]
-    assert (tried["effect"]["now"]["placed"], tried["effect"]["then"]["placed"]) == (1, 0)
-    assert tried["effect"]["noLonger"] == ["default/fresh"]
-    refused = admin.put("policy/", {"spec": {"policy": IDLE}}, expect=409)
-    assert refused["violations"][0]["ruleId"] == "policy_starts_nothing"
-    assert "confirm=true" in refused["violations"][0]["fix"]
-    assert admin.get("policy/") == before
-
-    applied = admin.put("policy/?confirm=true", {"spec": {"policy": IDLE}})
-    assert applied["status"]["warnings"][0].startswith("actions: There is no allocate action")
-
-
-def test_a_preset_is_chosen_by_name_and_named_while_it_is_in_force(admin: Caller):
-    assert admin.get("policy/")["status"]["preset"] == "fumarole"
-
-    tried = admin.put("policy/?dry_run=true", {"spec": {"preset": "volcano"}})
-    assert (tried["changed"], tried["effect"]["waiting"]) == (True, 0)
-    assert admin.get("policy/")["status"]["preset"] == "fumarole"
-
-    chosen = admin.put("policy/", {"spec": {"preset": "volcano"}, "reason": "as before"})
-    assert (chosen["status"]["preset"], chosen["status"]["reason"]) == ("volcano", "as before")
-    listed = admin.get("policy/presets/")["presets"]
-    assert [preset["name"] for preset in listed if preset["inForce"]] == ["volcano"]
-    assert [preset["name"] for preset in listed if preset["isDefault"]] == ["fumarole"]
-
-    admin.put("policy/", {"spec": {"policy": POLICY}})
-    assert admin.get("policy/")["status"]["preset"] == ""
-    admin.put("policy/", {"preset": "fumarole"})
-    assert admin.get("policy/")["status"]["preset"] == "fumarole"
-
-
-def test_presets_say_what_their_settings_mean(admin: Caller):
-    fumarole, volcano, _ = admin.get("policy/presets/")["presets"]
-
-    def values(preset: dict[str, Any]) -> dict[tuple[str, str], Any]:
-        return {
-            (setting["owner"], setting["name"]): setting["value"] for setting in preset["settings"]
-        }
-
-    assert values(fumarole)["reclaim", "minRunSeconds"] == 300
-    assert values(volcano)["reclaim", "minRunSeconds"] == 0
-    assert values(volcano)["scarcity", "scarcity.weight"] is None
-    assert all(setting["meaning"] for setting in fumarole["settings"])
-
-
-def test_the_preset_that_ignores_quotas_needs_a_confirmation(admin: Caller):
-    refused = admin.put("policy/", {"spec": {"preset": "bound"}}, expect=409)
-    assert refused["violations"][0]["ruleId"] == "policy_ignores_quotas"
-    assert admin.get("policy/")["status"]["preset"] == "fumarole"
-
-    admin.put("policy/?confirm=true", {"spec": {"preset": "bound"}})
-    assert admin.get("policy/")["status"]["preset"] == "bound"
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({"spec": {"preset": "best"}}, "There is no preset “best”."),
-        ({"spec": {"preset": "volcano", "policy": POLICY}}, "the name of a preset"),
-        ({"spec": {"preset": 7}}, "the name of a preset"),
-    ],
-    ids=["unknown", "preset and text", "no name"],
-)
-def test_a_preset_that_is_none_is_refused(admin: Caller, body: dict[str, Any], words: str):
-    assert words in json.dumps(admin.put("policy/", body, expect=400), ensure_ascii=False)
 
 
 def test_scheduling_is_paused_and_resumed(admin: Caller):

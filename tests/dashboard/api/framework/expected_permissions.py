@@ -1,0 +1,116 @@
+"""For each route and action, the least role that is let through."""
+
+from __future__ import annotations
+
+# The first of each pair is for the role's own subtree, the second for another's. "never" is nobody
+# but the cluster admin. "hidden" means that the object is not there for them. Lists and reads of
+# one's own answer with what there is to see.
+QUEUE_READ = ("viewer", "hidden")
+QUEUE_OPERATE = ("admin", "hidden")
+ANY = ("nothing", "nothing")
+MEMBER = ("viewer", "viewer")
+CLUSTER = ("never", "never")
+
+EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
+    "queues": {
+        "list": ANY,
+        **dict.fromkeys(
+            ("retrieve", "children", "tree", "history", "export", "deletion"), QUEUE_READ
+        ),
+        **dict.fromkeys(("open", "close", "suspend", "resume"), QUEUE_OPERATE),
+        "create": ("admin", "hidden"),
+        "update": ("never", "hidden"),  # the weight is the parent's admin's
+        "partial_update": ("never", "hidden"),
+        **dict.fromkeys(("destroy", "keep"), ("never", "hidden")),
+    },
+    "jobs": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("submitter", "hidden"),
+        **dict.fromkeys(
+            ("update", "partial_update", "destroy", "suspend", "resume", "restart", "cancel"),
+            ("admin", "hidden"),
+        ),
+    },
+    "podgroups": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "explain": QUEUE_READ,
+        "timeline": QUEUE_READ,
+        "create": ("submitter", "hidden"),
+        **dict.fromkeys(("update", "partial_update", "destroy"), ("admin", "hidden")),
+    },
+    "pods": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("submitter", "hidden"),
+        "destroy": ("admin", "hidden"),
+    },
+    "nodes": {
+        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(
+            (
+                "create",
+                "update",
+                "partial_update",
+                "destroy",
+                "cordon",
+                "uncordon",
+                "drain",
+                "lose",
+                "bring_back",
+            ),
+            CLUSTER,
+        ),
+    },
+    "namespaces": {
+        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), CLUSTER),
+    },
+    "priorityclasses": {
+        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(("create", "update", "partial_update", "destroy"), CLUSTER),
+    },
+    "commands": {"list": ANY, "retrieve": QUEUE_READ, "create": ("admin", "hidden")},
+    "sessions": {"list": MEMBER, "retrieve": MEMBER, "scenario": CLUSTER},
+    "decisions": {"list": ANY, "retrieve": QUEUE_READ},
+    "evictions": {"list": ANY, "retrieve": QUEUE_READ},
+    "events": {"list": ANY, "retrieve": QUEUE_READ},
+    "audit": {"list": ("admin", "admin"), "retrieve": ("admin", "hidden")},
+    "users": {
+        **dict.fromkeys(("list", "retrieve", "preferences", "change_preferences", "password"), ANY),
+        **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
+    },
+    "groups": {
+        "list": ANY,
+        "retrieve": ("hidden", "hidden"),
+        **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
+    },
+    "grants": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("admin", "hidden"),
+        "destroy": ("admin", "hidden"),
+    },
+    "tokens": dict.fromkeys(("list", "retrieve", "create", "destroy"), ANY),
+    "views": dict.fromkeys(("list", "retrieve", "create", "partial_update", "destroy"), ANY),
+    "bulkruns": {
+        **dict.fromkeys(("list", "retrieve", "items"), ANY),
+        "create": ("admin", "hidden"),
+        "retry": (
+            "submitter",
+            "submitter",
+        ),  # what was refused of one's own run: each job asks again
+    },
+    "policyversions": dict.fromkeys(("list", "retrieve"), MEMBER),
+    "policy": {"get": MEMBER, "put": CLUSTER},
+    "policy/presets": {"get": MEMBER},
+    "policy/validate": {"post": MEMBER},
+    "cluster": {"get": MEMBER, "patch": CLUSTER},
+    "cluster/pause": {"post": CLUSTER},
+    "cluster/resume": {"post": CLUSTER},
+    "validate": {"post": MEMBER},
+    "apply": {"post": ("submitter", "hidden")},
+    "forecast": {"post": ("submitter", "hidden")},
+    "sample": {"post": CLUSTER},
+}
