@@ -118,6 +118,9 @@ def _given_documents(body: Any) -> list[Any]:
 
 
 def _applied_json(item: Applied) -> dict[str, Any]:
+    diff = []
+    for field, before, after in item.diff:
+        diff.append({"field": field, "before": before, "after": after})
     return {
         "index": item.index,
         "kind": item.kind,
@@ -125,9 +128,7 @@ def _applied_json(item: Applied) -> dict[str, Any]:
         "operation": item.operation,
         "changed": item.changed,
         "message": item.message,
-        "diff": [
-            {"field": field, "before": before, "after": after} for field, before, after in item.diff
-        ],
+        "diff": diff,
         "warnings": [notice_json(notice) for notice in item.notices],
     }
 

@@ -83,6 +83,9 @@ class Users(EndpointSet):
 
 
 def user_object(user: Any) -> dict[str, Any]:
+    groups = []
+    for group in user.groups.all():
+        groups.append(group.name)
     spec = {
         "username": user.get_username(),
         "email": user.email,
@@ -90,7 +93,7 @@ def user_object(user: Any) -> dict[str, Any]:
         "lastName": user.last_name,
         "isActive": user.is_active,
         "isClusterAdmin": user.is_superuser,
-        "groups": sorted(group.name for group in user.groups.all()),
+        "groups": sorted(groups),
     }
     status = {"lastLogin": iso_time(user.last_login)}
     return record_object("User", user.get_username(), user.date_joined, spec, status)

@@ -95,6 +95,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
             given = given.get("resource", {})
         for resource, text in given.items():
             amounts.setdefault(resource, {})[quota] = str(text)
+    seconds = {}
+    for field in SECONDS_FIELDS:
+        seconds[field.name] = str(spec.get(field.key, ""))
     return QueueForm(
         name=manifest["metadata"]["name"],
         parent=spec["parent"],
@@ -103,7 +106,7 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
         reclaimable=spec["reclaimable"],
         dequeue_strategy=spec["dequeueStrategy"],
         state=spec["state"],
-        seconds={field.name: str(spec.get(field.key, "")) for field in SECONDS_FIELDS},
+        seconds=seconds,
         texts={text.name: spec[text.key] for text in TEXT_FIELDS},
         amounts=amounts,
     )

@@ -59,11 +59,11 @@ def _render(
     problems: tuple[str, Rejected] | None = None,
 ) -> HttpResponse:
     where, refusal = problems or ("", None)
+    tokens = []
+    for token in ApiToken.objects.filter(user=request.user.pk, revoked_at=None):
+        tokens.append(_token(token))
     context: Context = {
-        "tokens": [
-            _token(token)
-            for token in ApiToken.objects.filter(user=request.user.pk, revoked_at=None)
-        ],
+        "tokens": tokens,
         "scopes": SCOPES.items(),
         "lifetimes": LIFETIMES.items(),
         "preference": preference_of(request.user),

@@ -181,15 +181,15 @@ def audit(request: HttpRequest) -> HttpResponseBase:
     for name, value in filters.items():
         if name != "deeds":
             others[name] = value
+    tabs = []
+    for key, title in _DEEDS.items():
+        tabs.append({"key": key, "title": title, "query": urlencode({**others, "deeds": key})})
     context = {
         "entries": [_entry(entry) for entry in feed.rows],
         "filters": filters,
         "problems": problems,
         "deeds": deeds,
-        "tabs": [
-            {"key": key, "title": title, "query": urlencode({**others, "deeds": key})}
-            for key, title in _DEEDS.items()
-        ],
+        "tabs": tabs,
         "actions": ACTIONS,
         "query": urlencode({**others, "deeds": deeds}),
         "older": _query_of_older(filters, feed.older),

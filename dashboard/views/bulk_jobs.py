@@ -100,6 +100,10 @@ def _with_obstacles(request: HttpRequest, rows: tuple[JobRow, ...], verb: Verb) 
 def _render_question(
     request: HttpRequest, given: Any, verb: Verb, found: list[Context], possible: list[Context]
 ) -> HttpResponse:
+    users = set()
+    for job in possible:
+        if job["owner"]:
+            users.add(job["owner"])
     context = {
         "verb": verb,
         "jobs": found[:_MOST_LISTED],
@@ -107,7 +111,7 @@ def _render_question(
         "unlisted": max(0, len(found) - _MOST_LISTED),
         "chosen": len(found),
         "possible": len(possible),
-        "users": sorted({job["owner"] for job in possible if job["owner"]}),
+        "users": sorted(users),
         "queues": sorted({job["queue"] for job in possible}),
         "running": sum(job["phase"] == "Running" for job in possible),
         "all": _is_for_all(given),

@@ -57,6 +57,13 @@ def jobs(request: HttpRequest) -> HttpResponse:
     other_sort = "oldest"
     if oldest_first:
         other_sort = ""
+    runs = []
+    for run in recent_runs(request.user):
+        runs.append(run_line(run))
+    keep = {}
+    for name in ("cols", "sort"):
+        if request.GET.get(name):
+            keep[name] = request.GET[name]
     context = {
         "q": request.GET.get("q", ""),
         "chips": _query_chips(request, query),
@@ -74,9 +81,9 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "views": view_links(request),
         "verbs": VERBS.values(),
         "help": _query_help(request),
-        "runs": [run_line(run) for run in recent_runs(request.user)],
+        "runs": runs,
         "may_submit": access(request).may_anywhere(Permission.SUBMIT),
-        "keep": {name: request.GET[name] for name in ("cols", "sort") if request.GET.get(name)},
+        "keep": keep,
     }
     return render(request, "jobs/list.html", context)
 

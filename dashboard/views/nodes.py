@@ -68,6 +68,12 @@ def nodes(request: HttpRequest) -> HttpResponse:
     view = checked_word(request.GET, "view", VIEWS) or "table"
     order = request.GET.get("sort", "name")
     found = in_order(_matching(rows, request), order)
+    free_room = []
+    for name in resources:
+        free_room.append(_free_room(fragmentation(rows, name)))
+    states = []
+    for state in STATES:
+        states.append((state, sum(row.state == state for row in rows)))
     context = {
         "view": view,
         "views": VIEWS,
@@ -78,8 +84,8 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "rows": [],
         "further": "",
         "cells": [],
-        "free_room": [_free_room(fragmentation(rows, name)) for name in resources],
-        "states": [(state, sum(row.state == state for row in rows)) for state in STATES],
+        "free_room": free_room,
+        "states": states,
         "state": request.GET.get("state", ""),
         "kinds": sorted({row.kind for row in rows if row.kind}),
         "kind": request.GET.get("kind", ""),
@@ -100,8 +106,11 @@ def _table_page(found: Sequence[NodeRow], resources: Sequence[str], after: str) 
     further = ""
     if len(found) > end:
         further = found[end - 1].name
+    rows = []
+    for row in found[start:end]:
+        rows.append(present_node(row, resources))
     return {
-        "rows": [present_node(row, resources) for row in found[start:end]],
+        "rows": rows,
         "further": further,
     }
 

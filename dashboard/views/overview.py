@@ -46,8 +46,11 @@ def overview(request: HttpRequest) -> HttpResponse:
     visible_board = board.visible_to(seen)
     sessions = questions.last_sessions()
     since = questions.a_day_ago()
+    checks = {}
+    for name, check in CHECKS.items():
+        checks[name] = outcome_of(check)
     context = {
-        "checks": {name: outcome_of(check) for name, check in CHECKS.items()},
+        "checks": checks,
         "state": questions.cluster_state(),
         **_placing(request),
         "nodes": questions.node_counts(),

@@ -76,13 +76,14 @@ def _settings(state: ClusterState) -> list[Context]:
     """What the settings of the presets mean, with their values here and there."""
     settings: list[Context] = []
     for values in setting_values(state):
+        of_presets = []
+        for name, value in values.of_presets.items():
+            of_presets.append((name, _value_text(value)))
         settings.append(
             {
                 "setting": values.setting,
                 "in_force": _value_text(values.in_force),
-                "of_presets": [
-                    (name, _value_text(value)) for name, value in values.of_presets.items()
-                ],
+                "of_presets": of_presets,
             }
         )
     return settings
@@ -144,11 +145,10 @@ def _posted(request: HttpRequest, state: ClusterState) -> HttpResponse:
             return _apply(request, text)
         context |= _prospect(reading, state, text) | {"asks": applies}
     except Rejected as refusal:
-        context |= {
-            "problems": [
-                {"place": item.field, "message": item.message} for item in refusal.violations
-            ]
-        }
+        problems = []
+        for item in refusal.violations:
+            problems.append({"place": item.field, "message": item.message})
+        context |= {"problems": problems}
     except Stale:  # between the look above and the write
         return _put_together(request, ClusterState.objects.select_related("policy").get(pk=1), text)
     return render(request, "sessions/policy.html", context)

@@ -144,6 +144,13 @@ def _header(
     if row["state"] != "Open":
         last = last_command(source)
     path = _path(rows, name)
+    obstacles = {}
+    for command, why in command_obstacles(name).items():
+        obstacles[command.verb] = why
+    invalid = []
+    for each in stored.conditions:
+        if each.get("type") == "HierarchyInvalid":
+            invalid.append(each)
     return {
         "row": row,
         "queue": stored,
@@ -151,10 +158,10 @@ def _header(
         "min_run": _min_run_words(name, path),
         "path": [(above, mine.may(Permission.VIEW, above)) for above in path],
         **resource_lines(board, row, resource, mine.visible),
-        "obstacles": {command.verb: why for command, why in command_obstacles(name).items()},
+        "obstacles": obstacles,
         "source": source,
         "last": last,
-        "invalid": [each for each in stored.conditions if each.get("type") == "HierarchyInvalid"],
+        "invalid": invalid,
         "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
@@ -219,13 +226,16 @@ def _children(scene: Scene) -> Context:
     scale = scene.request.GET.get("scale", "limit")
     options = TableOptions(shown, detailed=bool(chosen), absolute=scale == "absolute")
     flat = [{**row, "depth": 0} for row in children]
+    divisions = []
+    for resource in shown:
+        divisions.append(division(scene.board, scene.name, resource))
     return {
         "children": queue_table_rows(flat, options),
         "child_count": len(children),
         "columns": [{"resource": resource, "title": short_name(resource)} for resource in shown],
         "blank": blank_queue_row(options),
         "scale": scale,
-        "divisions": [division(scene.board, scene.name, resource) for resource in shown],
+        "divisions": divisions,
     }
 
 
@@ -237,12 +247,15 @@ def _history(scene: Scene) -> Context:
     drawn = chosen_resource(scene.request.GET.get("resource", ""), resources)
     if not drawn:
         drawn = _worth_drawing(scene, resources, period)
+    chart_resources = []
+    for name in resources:
+        chart_resources.append({"name": name, "title": short_name(name)})
     return {
         "period": period,
         "periods": list(SPANS),
         "chart_resource": drawn,
         "chart_title": short_name(drawn),
-        "chart_resources": [{"name": name, "title": short_name(name)} for name in resources],
+        "chart_resources": chart_resources,
     }
 
 

@@ -143,6 +143,9 @@ def _table_context(
     for name in resources:
         if name in board.total:
             holds.append(with_unit(name, board.total[name]))
+    text_words = []
+    for field in TEXTS:
+        text_words.append(FIELDS[field].split(", ", 1))
     return {
         "columns": [{"resource": name, "title": short_name(name)} for name in shown],
         "rows": queue_table_rows(ordered, options, folded, hidden),
@@ -152,7 +155,7 @@ def _table_context(
         "found": len(found),
         "problems": search.problems,
         "words": QUALITIES,
-        "text_words": [FIELDS[field].split(", ", 1) for field in TEXTS],
+        "text_words": text_words,
         "known": {
             "is": list(QUALITIES),
             "state": list(STATES),

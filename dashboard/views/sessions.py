@@ -54,9 +54,12 @@ def sessions(request: HttpRequest) -> HttpResponse:
     before = request.GET.get("before", "")
     feed = page_by_number(sessions_for(only), whole_number(before), "number")
     kept = kept_sessions([session.number for session in feed.rows])
+    rows = []
+    for session in feed.rows:
+        rows.append(_row(session, session.number in kept))
     context = {
         "state": ClusterState.objects.get(pk=1),
-        "rows": [_row(session, session.number in kept) for session in feed.rows],
+        "rows": rows,
         "only": only,
         "choices": ONLY,
         "older": _query_of_older(only, feed.older),
@@ -171,16 +174,21 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
         )
         return render(request, "404.html", {"missing": words}, status=404)
     seen = access(request).visible
+    counts = {}
+    for key, title in COUNTS.items():
+        if found.counts.get(key):
+            counts[title] = found.counts[key]
+    victims = []
+    for row in victims_of(found, seen):
+        victims.append(_victim(request, row))
     context = {
         "session": found,
         "message": visibility_of(request).cluster_words(found.message),
         **_row(found, number in kept_sessions([number])),
         "all_parts": _all_parts(found),
-        "counts": {
-            title: found.counts[key] for key, title in COUNTS.items() if found.counts.get(key)
-        },
+        "counts": counts,
         "decisions": decisions_of(found, seen),
-        "victims": [_victim(request, row) for row in victims_of(found, seen)],
+        "victims": victims,
         "may_save": access(request).sees_everything,
     }
     return render(request, "sessions/session.html", context)

@@ -228,11 +228,14 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
     if mine.is_cluster_admin:
         tokens = ApiToken.objects.filter(user=found.pk, revoked_at=None)
     own_groups = set(found.groups.all())
+    groups = []
+    for group in Group.objects.order_by("name"):
+        groups.append((group, group in own_groups))
     context = {
         "found": found,
         "problems": problems,
         "grants": visible_grants,
-        "groups": [(group, group in own_groups) for group in Group.objects.order_by("name")],
+        "groups": groups,
         "is_cluster_admin": mine.is_cluster_admin,
         "may_change": mine.is_cluster_admin and (mine.everything or not found.is_superuser),
         "may_empower": mine.everything,

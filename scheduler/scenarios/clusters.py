@@ -203,8 +203,11 @@ def cluster_of(snapshot: Snapshot) -> Cluster:
         )
         if alive and said
     }
+    nodes = []
+    for row in range(len(snapshot.nodes)):
+        nodes.append(_node_at(snapshot, row))
     return Cluster(
-        nodes=tuple(_node_at(snapshot, row) for row in range(len(snapshot.nodes))),
+        nodes=tuple(nodes),
         queues=snapshot.queues,
         podgroups=tuple(
             _podgroup_at(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))

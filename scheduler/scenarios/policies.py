@@ -335,11 +335,12 @@ def write_policy(policy: Policy) -> str:
 
 
 def policy_document(policy: Policy) -> dict[str, Any]:
+    tiers = []
+    for tier in policy.tiers:
+        tiers.append({"plugins": [_plugin_document(plugin) for plugin in tier]})
     written: dict[str, Any] = {
         "actions": ", ".join(policy.actions),
-        "tiers": [
-            {"plugins": [_plugin_document(plugin) for plugin in tier]} for tier in policy.tiers
-        ],
+        "tiers": tiers,
     }
     if policy.configurations:
         written["configurations"] = [

@@ -46,6 +46,9 @@ class BrowsableRenderer(renderers.BaseRenderer):
         response = context["response"]
         view = context["view"]
         code = response.status_code
+        forms = []
+        for method in _form_methods(view):
+            forms.append(_write_form(method, view, data, code))
         page = {
             "request": request,
             "status": code,
@@ -57,7 +60,7 @@ class BrowsableRenderer(renderers.BaseRenderer):
             "links": _links_in(data, request),
             "verbs": _verb_links(view, request),
             "problem": data if code >= 400 and isinstance(data, dict) else None,
-            "forms": [_write_form(method, view, data, code) for method in _form_methods(view)],
+            "forms": forms,
             "curl": _curl_line(request),
             "parameters": _shown_parameters(view, request),
         }

@@ -55,11 +55,15 @@ class Keyed:
     def _keep(self, response: Response) -> Response:
         if response.status_code >= 500 or connection.needs_rollback:
             raise _Undone(response)
+        headers = {}
+        for name in _KEPT_HEADERS:
+            if name in response:
+                headers[name] = response[name]
         idempotency.keep(
             self.user,
             self.key,
             status=response.status_code,
-            headers={name: response[name] for name in _KEPT_HEADERS if name in response},
+            headers=headers,
             body=_without_secrets(response.data, self.secrets),
         )
         return response

@@ -40,7 +40,10 @@ def given_amounts() -> s.DictField:
 
 
 def choice(values: Any, **more: Any) -> s.ChoiceField:
-    return s.ChoiceField(choices=[str(getattr(value, "value", value)) for value in values], **more)
+    choices = []
+    for value in values:
+        choices.append(str(getattr(value, "value", value)))
+    return s.ChoiceField(choices=choices, **more)
 
 
 @extend_schema_field({"type": ["object", "array", "string", "number", "boolean", "null"]})

@@ -201,12 +201,15 @@ def fragmentation(nodes: Sequence[NodeRow], resource: str) -> Fragmentation:
     free = [node.free(resource) for node in taking]
     biggest = max((node.allocatable.amount(resource) for node in taking), default=0)
     sizes = _sizes_to_ask(resource, biggest)
+    room_for = []
+    for size in sizes:
+        room_for.append((size, sum(1 for amount in free if amount >= size)))
     return Fragmentation(
         resource=resource,
         whole=sum(node.allocatable.amount(resource) for node in taking),
         free=sum(free),
         largest=max(free, default=0),
-        room_for=tuple((size, sum(1 for amount in free if amount >= size)) for size in sizes),
+        room_for=tuple(room_for),
     )
 
 

@@ -77,8 +77,11 @@ def admission_scene() -> tuple[QueueTree, Facts]:
 
 def scene_of(queues: dict[str, StoredQueue]) -> tuple[QueueTree, Facts]:
     """The same, of queues that have just been read."""
+    states = {}
+    for name, queue in queues.items():
+        states[name] = queue.standing.state
     facts = Facts(
-        states={name: queue.standing.state for name, queue in queues.items()},
+        states=states,
         live_podgroups=live_podgroups(),
         allocated_pods=allocated_pods(),
         unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown),

@@ -134,6 +134,9 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
 
 
 def _job_facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
+    dependencies = {}
+    for task in job.tasks:
+        dependencies[task["name"]] = dependency_of(task)
     return JobFacts(
         phase=JobPhase(job.phase),
         min_available=job.min_available,
@@ -141,7 +144,7 @@ def _job_facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
             _task_count(task, counted.get(task["name"]), job.task_retries.get(task["name"], 0))
             for task in job.tasks
         ),
-        dependencies={task["name"]: dependency_of(task) for task in job.tasks},
+        dependencies=dependencies,
         min_success=job.min_success,
         retry_count=job.retry_count,
         max_retry=job.max_retry,

@@ -92,10 +92,13 @@ def _follows_the_job(job: Job, priorities: Priorities) -> dict[str, Any]:
     """
     gang = first_tasks(job)
     least = min(job.min_available, sum(task["replicas"] for task in gang))
+    min_task_member = {}
+    for task in gang:
+        min_task_member[task["name"]] = task["minAvailable"]
     return {
         "min_member": least,
         "size": sum(task["replicas"] for task in job.tasks),
-        "min_task_member": {task["name"]: task["minAvailable"] for task in gang},
+        "min_task_member": min_task_member,
         "min_resources": _minimum_resources(gang, least),
         "priority_class": job.priority_class,
         "priority": priorities.of(job.priority_class).value,

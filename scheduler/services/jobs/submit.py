@@ -123,10 +123,13 @@ def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
 
 def _audit_summary(job: Job) -> dict[str, Any]:
     """What the audit log keeps of a job; its tasks are with the job itself."""
+    replicas = {}
+    for task in job.tasks:
+        replicas[task["name"]] = task["replicas"]
     return {
         "queue": job.queue.name,
         "minAvailable": job.min_available,
-        "replicas": {task["name"]: task["replicas"] for task in job.tasks},
+        "replicas": replicas,
     }
 
 

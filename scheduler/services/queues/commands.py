@@ -255,11 +255,14 @@ def _command_row(
 
 def _record_deed(edit: TreeEdit, order: QueueOrder, by: Actor, planned: Plan) -> None:
     turned = planned.state_changes
+    before = {}
+    for change in turned:
+        before[change.name] = change.before.state.value
     deed = edit.record(
         by,
         order.command.value,
         order.name,
-        before={change.name: change.before.state.value for change in turned},
+        before=before,
         after={change.name: change.after.state.value for change in turned},
         reason=order.reason,
         message=planned.message,
@@ -321,12 +324,14 @@ def _outcome(planned: Plan, row: Command | None = None) -> CommandOutcome:
 
 def _effect(planned: Plan) -> dict[str, Any]:
     load = planned.load
+    queues = []
+    for change in planned.state_changes:
+        queues.append(
+            {"name": change.name, "from": change.before.state.value, "to": change.after.state.value}
+        )
     return {
         "changed": planned.changed,
-        "queues": [
-            {"name": change.name, "from": change.before.state.value, "to": change.after.state.value}
-            for change in planned.state_changes
-        ],
+        "queues": queues,
         "podgroups": {"running": load.running, "waiting": load.waiting},
         "pods": {"running": load.pods_running, "waiting": load.pods_waiting},
         "users": sorted(load.users),

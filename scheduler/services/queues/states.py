@@ -111,10 +111,13 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
 
 def read_tree() -> StoredTree:
     queues = stored_queues(only_life=True)
+    standings = {}
+    for name, queue in queues.items():
+        standings[name] = queue.standing
     return StoredTree(
         queues=queues,
         tree=tree_of(queues),
-        standings={name: queue.standing for name, queue in queues.items()},
+        standings=standings,
         unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown),
     )
 

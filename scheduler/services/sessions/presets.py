@@ -74,11 +74,14 @@ def setting_values(state: ClusterState) -> list[SettingValues]:
     policy = policy_in_force(state)
     values: list[SettingValues] = []
     for setting in SETTINGS_OF_PRESETS:
+        of_presets = {}
+        for name, preset in PRESETS.items():
+            of_presets[name] = setting.value_in(preset)
         values.append(
             SettingValues(
                 setting=setting,
                 in_force=setting.value_in(policy),
-                of_presets={name: setting.value_in(preset) for name, preset in PRESETS.items()},
+                of_presets=of_presets,
             )
         )
     return values
