@@ -25,7 +25,7 @@ from dashboard.api.framework.parameters import LIST_PARAMETERS, check_reason
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.forms.job_choice import Choice, Key, choices, jobs_named, jobs_of_query, read_query
-from dashboard.present.jobs import VERBS, Verb
+from dashboard.present.jobs import VERBS, Verb, verb_of
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
 from scheduler.models import BulkItem, BulkRun
@@ -224,7 +224,7 @@ def _left_out(found: list[Choice]) -> list[Notice]:
 
 def run_object(run: BulkRun, counts: Mapping[str, int]) -> dict[str, Any]:
     """`counts` are its jobs by result; "" are those that have none yet."""
-    verb = next(verb for verb in VERBS.values() if verb.action == run.action)
+    verb = verb_of(run.action)
     spec = {"action": verb.key, "query": run.query, "reason": run.reason}
     status = {
         "state": run.state,

@@ -106,7 +106,7 @@ class OneOf(Words):
     """One word or several of a fixed set, joined by commas, in any case; another one is refused."""
 
     def __init__(self, values: Iterable[str], **more: Any) -> None:
-        self.known = tuple(values)
+        self.known = tuple(map(str, values))
         super().__init__(lookup_expr="in", **more)
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
@@ -252,7 +252,7 @@ class Created(FilterSet):
 
 
 class QueueFilters(Created):
-    state = OneOf((state.value for state in QueueState), field_name="state")
+    state = OneOf(QueueState, field_name="state")
     parent = django_filters.CharFilter(field_name="parent__name")
     queue = Subtree(field_name="name")
     label = Labels(field_name="labels")
@@ -319,10 +319,7 @@ class CommandedQueues(Words):
 
 class CommandFilters(Created):
     queue = CommandedQueues(field_name="target_name", lookup_expr="in")
-    action = OneOf(
-        (action.value for actions in (QueueCommand, JobAction) for action in actions),
-        field_name="action",
-    )
+    action = OneOf((*QueueCommand, *JobAction), field_name="action")
     result = OneOf(Command.RESULTS, field_name="result")
     user = Words(field_name="actor", lookup_expr="in")
 
@@ -364,9 +361,9 @@ class EventFilters(FilterSet):
 class AuditFilters(FilterSet):
     queue = Subtree(field_name="queue_name")
     user = Words(field_name="actor", lookup_expr="in")
-    door = OneOf((door.value for door in Door), field_name="door")
+    door = OneOf(Door, field_name="door")
     consequences = Consequences(field_name="follows")
-    deeds = OneOf((deeds.value for deeds in AuditArea), field_name="deeds")
+    deeds = OneOf(AuditArea, field_name="deeds")
     action = OneOf(known_actions(), field_name="action")
     kind = OneOf(KINDS, field_name="kind")
     name = Words(field_name="name", lookup_expr="in")
@@ -379,7 +376,7 @@ class GrantFilters(FilterSet):
     queue = django_filters.CharFilter(field_name="queue__name")
     user = django_filters.CharFilter(field_name="user__username")
     group = django_filters.CharFilter(field_name="group__name")
-    role = OneOf((role.value for role in Role), field_name="role")
+    role = OneOf(Role, field_name="role")
 
 
 with_span(CommandFilters, "created_at")

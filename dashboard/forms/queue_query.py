@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from scheduler.domain.queue_fields import TREE_FIELDS
+from scheduler.domain.queue_fields import TREE_FIELDS, names_of
 from scheduler.domain.queues import QueueState
 
 Row = Mapping[str, Any]
@@ -43,7 +43,7 @@ FIELDS: Final = {
     "below": "below:research, that queue and all below it",
     **{field.name: f"{field.name}:ml, part of the {field.label.lower()}" for field in TREE_FIELDS},
 }
-TEXTS: Final = tuple(field.name for field in TREE_FIELDS)
+TEXTS: Final = names_of(TREE_FIELDS)
 LONGEST: Final = 1024
 _KNOWN: Final[Mapping[str, Collection[str]]] = {"is": tuple(QUALITIES), "state": STATES}
 

@@ -25,6 +25,11 @@ _NAMES = {
 _UNITS = {"cpu": "CPU", "pods": "pods"}
 
 
+def resource_choices(resources: Iterable[str]) -> list[dict[str, str]]:
+    """Resources to choose from, with the names that they are shown by."""
+    return [{"name": resource, "title": short_name(resource)} for resource in resources]
+
+
 def short_name(resource: str) -> str:
     """ "GPU" for nvidia.com/gpu, "CPU" for cpu; an unknown one by what follows its vendor."""
     if resource in _NAMES:

@@ -83,6 +83,11 @@ VERBS = {
 }
 
 
+def verb_of(action: str) -> Verb:
+    """The verb whose action is stored in a bulk run."""
+    return next(verb for verb in VERBS.values() if verb.action == action)
+
+
 def obstacle(phase: str, verb: Verb) -> str:
     """Why this verb would do nothing to a job of this phase, "" if it would do something."""
     known = phase

@@ -104,7 +104,7 @@ def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
 
 def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
     """For an empty queue: what it deserves is at work elsewhere, or waits for it."""
-    row = next(row for row in board.rows if row.name == queue)
+    row = board.row(queue)
     deserved = []
     for name, amount in _deserved(row).items():
         if amount and name != "pods":
@@ -133,7 +133,7 @@ def _deserved(row: QueueRow) -> Mapping[str, int]:
 
 def division(board: QueueBoard, name: str, resource: str) -> Context:
     """How the parent's deserved is divided among its children, and what nobody has."""
-    parent = next(row for row in board.rows if row.name == name)
+    parent = board.row(name)
     whole = _deserved(parent).get(resource, 0)
     parts: dict[str, int] = {}
     for row in board.rows:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from dashboard.forms.job_choice import choices, jobs_named, jobs_of_query, read_query
 from dashboard.http.access import access, page
 from dashboard.present.bars import Span, bar_html, rectangles, scaled
-from dashboard.present.jobs import VERBS, Verb, present_job
+from dashboard.present.jobs import VERBS, Verb, present_job, verb_of
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
@@ -199,7 +199,7 @@ def _progress_context(run: BulkRun) -> Context:
     waiting = counts.get("", 0)
     return {
         "run": run,
-        "verb": verb_of(run),
+        "verb": verb_of(run.action),
         "whole": whole,
         "done": whole - waiting,
         "left": waiting,
@@ -229,7 +229,7 @@ def run_line(run: BulkRun) -> Context:
     counts = bulk_counts(run)
     whole = sum(counts.values())
     refused = counts.get("Refused", 0)
-    start = f"{verb_of(run).title} {counted(whole, 'job')}"
+    start = f"{verb_of(run.action).title} {counted(whole, 'job')}"
     if run.state != BulkRun.DONE:
         words = f"{start}: {whole - counts.get('', 0)} done so far."
         return {"words": words, "link": "See how far it is", "uid": run.uid}
@@ -242,7 +242,3 @@ def run_line(run: BulkRun) -> Context:
         "uid": run.uid,
         "is_bad": bool(refused),
     }
-
-
-def verb_of(run: BulkRun) -> Verb:
-    return next(verb for verb in VERBS.values() if verb.action == run.action)

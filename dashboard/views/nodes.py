@@ -13,7 +13,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.choices import checked_word
 from dashboard.http.access import access, page, visibility_of
-from dashboard.present.amounts import in_page_order, short_name, shown, with_unit
+from dashboard.present.amounts import (
+    in_page_order,
+    resource_choices,
+    short_name,
+    shown,
+    with_unit,
+)
 from dashboard.present.bars import BAR_WIDTH, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.jobs import amounts_text
 from dashboard.present.terminal import copies
@@ -78,7 +84,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "view": view,
         "views": VIEWS,
         "resource": resource,
-        "resources": [{"name": name, "title": short_name(name)} for name in resources],
+        "resources": resource_choices(resources),
         "count": len(found),
         "whole": len(rows),
         "rows": [],

@@ -26,7 +26,7 @@ from dashboard.http.access import (
     require_view,
 )
 from dashboard.http.exports import as_csv, streamed
-from dashboard.present.amounts import short_name
+from dashboard.present.amounts import resource_choices, short_name
 from dashboard.present.charts import HISTORY_COLUMNS, chart, table
 from dashboard.present.queue_page import (
     chosen_resource,
@@ -247,15 +247,12 @@ def _history(scene: Scene) -> Context:
     drawn = chosen_resource(scene.request.GET.get("resource", ""), resources)
     if not drawn:
         drawn = _worth_drawing(scene, resources, period)
-    chart_resources = []
-    for name in resources:
-        chart_resources.append({"name": name, "title": short_name(name)})
     return {
         "period": period,
         "periods": list(SPANS),
         "chart_resource": drawn,
         "chart_title": short_name(drawn),
-        "chart_resources": chart_resources,
+        "chart_resources": resource_choices(resources),
     }
 
 
@@ -264,7 +261,7 @@ def _worth_drawing(scene: Scene, resources: list[str], period: str) -> str:
 
     Else one that it had in this period, or that its quotas name.
     """
-    row = next(row for row in scene.board.rows if row.name == scene.name)
+    row = scene.board.row(scene.name)
     series = queue_history(scene.name, period).series
     in_use = [name for name in resources if _is_in_use(row, name)]
     in_period = []

@@ -25,7 +25,7 @@ from dashboard.forms.queue_query import (
 )
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, page
-from dashboard.present.amounts import short_name, with_unit
+from dashboard.present.amounts import resource_choices, short_name, with_unit
 from dashboard.present.folding import (
     ALL_LEVELS,
     Folding,
@@ -68,7 +68,7 @@ def queues(request: HttpRequest) -> HttpResponse:
         "views": VIEWS,
         "verbs": PROGRESS,
         "query": request.GET.get("q", ""),
-        "resources": [{"name": name, "title": short_name(name)} for name in resources],
+        "resources": resource_choices(resources),
         "resource": chosen,
         "shows_all": request.GET.get("resource") == "all",
         "scale": request.GET.get("scale", "limit"),

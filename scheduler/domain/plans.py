@@ -137,7 +137,7 @@ class _Scene:
 
     def waiting_in_subtree(self) -> list[str]:
         """The queues at and below the target in which something waits."""
-        subtree = [self.name, *(queue.name for queue in self.tree.descendants(self.name))]
+        subtree = self.tree.subtree_names(self.name)
         waiting: list[str] = []
         for queue in subtree:
             if self.loads.get(queue, NO_LOAD).waits:

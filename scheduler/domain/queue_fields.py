@@ -8,7 +8,7 @@ change it, the API's shape, the form, the search box of the tree and what a chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -212,6 +212,10 @@ TEXT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind in _TEX
 SECONDS_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.SECONDS)
 TREE_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.is_in_tree)
 SCHEDULED_FIELDS: Final = tuple(field for field in PLAIN_FIELDS if field.is_scheduled)
+
+
+def names_of(fields: Iterable[QueueField]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields)
 
 
 def field_names(changed_by: ChangedBy) -> tuple[str, ...]:

@@ -141,6 +141,10 @@ class QueueTree:
             stack.extend(reversed(self.children(queue.name)))
         return found
 
+    def subtree_names(self, name: str) -> list[str]:
+        """The queue itself and everything below it, parents before their children."""
+        return [name, *(queue.name for queue in self.descendants(name))]
+
     def cycles(self) -> list[list[str]]:
         """Each ring of parents once, beginning with its first name in order."""
         rings: list[list[str]] = []

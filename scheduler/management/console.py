@@ -95,7 +95,7 @@ def _overused_mark(figures: QueueFigures) -> Text:
 
 def _in_tree_order(tree: QueueTree, outcome: Outcome) -> Iterator[tuple[str, int]]:
     """Each queue with its depth, parents before children. Queues outside the tree come last."""
-    names = [ROOT, *(queue.name for queue in tree.descendants(ROOT))]
+    names = tree.subtree_names(ROOT)
     for name in dict.fromkeys([*names, *outcome.queues]):
         if name in outcome.queues:
             yield name, _depth(tree, name)

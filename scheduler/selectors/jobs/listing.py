@@ -185,7 +185,7 @@ def _queues_like(pattern: str, tree: Any) -> set[str]:
     if slash and last == "*":
         top = above.rpartition("/")[2]
         if top in tree:
-            return {top, *(queue.name for queue in tree.descendants(top))}
+            return set(tree.subtree_names(top))
         return set()
     names: set[str] = set()
     for queue in tree:

@@ -14,7 +14,7 @@ from typing import Any
 from django.db.models import Count, TextField
 from django.db.models.functions import Cast
 
-from scheduler.domain.queue_fields import TREE_FIELDS
+from scheduler.domain.queue_fields import TREE_FIELDS, names_of
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import ClusterState, PodGroup, Queue
@@ -36,7 +36,7 @@ _PLAIN = (
     "suspended_by",
     "state_since",
     "planned_deletion",
-    *(field.name for field in TREE_FIELDS),
+    *names_of(TREE_FIELDS),
 )
 _SPEC_AMOUNTS = ("capability", "deserved", "guarantee")
 _FIGURES = ("allocated", "leaving", "promised", "asked", "lacking", "deserved", "real_capability")
@@ -95,6 +95,13 @@ class QueueBoard:
 
     rows: tuple[QueueRow, ...]
     total: Resources
+
+    def row(self, name: str) -> QueueRow:
+        """Raises `KeyError` for a queue that is not on the board."""
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(name)
 
     def visible_to(self, names: Collection[str] | None) -> QueueBoard:
         """Only these queues; all of them for None."""

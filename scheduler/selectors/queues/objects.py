@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from scheduler.domain.queue_fields import AMOUNT_FIELDS, METADATA_FIELDS, PLAIN_FIELDS
+from scheduler.domain.queue_fields import AMOUNT_FIELDS, METADATA_FIELDS, PLAIN_FIELDS, names_of
 from scheduler.models import Queue
 from scheduler.models.bulk import fetch
 from scheduler.models.prepared import Prepared
@@ -37,8 +37,8 @@ _COUNTED_AS = {
 }
 _UNKNOWN = 5
 
-_AMOUNTS = tuple(field.name for field in AMOUNT_FIELDS)
-_SPEC = tuple(field.name for field in PLAIN_FIELDS if field.name not in _AMOUNTS)
+_AMOUNTS = names_of(AMOUNT_FIELDS)
+_SPEC = tuple(name for name in names_of(PLAIN_FIELDS) if name not in _AMOUNTS)
 _PLAIN = (
     "id", "uid", "name", "parent__name", *_SPEC, "wish", "state", "closed_by",
     "suspended_by", "held_by", "state_since", "created_at", "resource_version",

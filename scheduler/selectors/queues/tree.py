@@ -19,6 +19,7 @@ from scheduler.domain.queue_fields import (
     AMOUNT_FIELDS,
     METADATA_FIELDS,
     PLAIN_FIELDS,
+    names_of,
     with_choices,
 )
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
@@ -38,8 +39,8 @@ _LIFE = (
     "is_unknown",
     "state_since",
 )
-_AMOUNTS = tuple(field.name for field in AMOUNT_FIELDS)
-_REST = tuple(field.name for field in PLAIN_FIELDS if field.name not in _AMOUNTS)
+_AMOUNTS = names_of(AMOUNT_FIELDS)
+_REST = tuple(name for name in names_of(PLAIN_FIELDS) if name not in _AMOUNTS)
 _LIFE_TEXTS = ("conditions", "warnings")
 _REST_TEXTS = (*_AMOUNTS, *METADATA_FIELDS)
 

@@ -22,7 +22,7 @@ from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain import three_way
 from scheduler.domain.lifecycle import command_for, derived_state_of
 from scheduler.domain.plans import listed
-from scheduler.domain.queue_fields import METADATA_FIELDS, QUEUE_FIELDS
+from scheduler.domain.queue_fields import METADATA_FIELDS, QUEUE_FIELDS, names_of
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.domain.three_way import FieldChange, Merged
@@ -316,7 +316,7 @@ def _check_identity(stored: _Stored, reading: Reading[QueueReading]) -> None:
 def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
     """What changes, in words, but for the state: that is a command."""
     differences = []
-    for name in (*(field.name for field in QUEUE_FIELDS), *METADATA_FIELDS):
+    for name in (*names_of(QUEUE_FIELDS), *METADATA_FIELDS):
         before = getattr(old, name)
         after = getattr(new, name)
         if before != after and name != "state":

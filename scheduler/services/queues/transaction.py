@@ -30,6 +30,7 @@ from scheduler.domain.queue_fields import (
     METADATA_FIELDS,
     PLAIN_FIELDS,
     FieldKind,
+    names_of,
     stored_values,
 )
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
@@ -59,7 +60,7 @@ _SQL_TYPES: Final = {
     FieldKind.SECONDS: "bigint",
     FieldKind.TRUTH: "boolean",
 }
-_JSON_COLUMNS: Final = (*(field.name for field in AMOUNT_FIELDS), *METADATA_FIELDS)
+_JSON_COLUMNS: Final = (*names_of(AMOUNT_FIELDS), *METADATA_FIELDS)
 _SPEC_COLUMNS: Final = {
     "id": "bigint",
     "parent_id": "bigint",
@@ -166,7 +167,7 @@ class TreeEdit:
         """What is in the queues, with pods and users of at least this one and those below it."""
         if self._expects_many:
             return self._all_loads
-        return queue_loads([name, *(queue.name for queue in self.tree.descendants(name))])
+        return queue_loads(self.tree.subtree_names(name))
 
     _expects_many = False
 
