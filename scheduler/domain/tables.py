@@ -371,22 +371,23 @@ def sums_by(keys: Ints | Rows, amounts: Amounts, length: int) -> Amounts:
     return sums
 
 
-def _status_mask(*statuses: PodStatus) -> Mask:
+def status_mask(*statuses: PodStatus) -> Mask:
+    """By status, whether it is one of these: `mask[status]` asks many pods at once."""
     mask = np.zeros(STATUSES, dtype=np.bool_)
     mask[list(statuses)] = True
     return mask
 
 
-IS_ALLOCATED: Final = _status_mask(
+IS_ALLOCATED: Final = status_mask(
     PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING
 )
-IS_READY: Final = _status_mask(
+IS_READY: Final = status_mask(
     PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED
 )
-IS_SCHEDULED: Final = _status_mask(
+IS_SCHEDULED: Final = status_mask(
     PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED
 )
-OCCUPIES_NODE: Final = _status_mask(
+OCCUPIES_NODE: Final = status_mask(
     PodStatus.ALLOCATED,
     PodStatus.BINDING,
     PodStatus.BOUND,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
-from scheduler.domain.tables import Rows, Times
-from scheduler.domain.workloads import PodStatus
+from scheduler.domain.tables import IS_ALLOCATED, Rows, Times
 from scheduler.engine.eviction.claims import (
     is_within_due,
     is_within_guarantee,
@@ -30,13 +29,6 @@ if TYPE_CHECKING:
 
 Runs = Sequence[tuple[int, int]]
 """(class, how many pods) of what a gang needs, in task order."""
-
-_HOLDS_ROOM = (
-    int(PodStatus.ALLOCATED),
-    int(PodStatus.BINDING),
-    int(PodStatus.BOUND),
-    int(PodStatus.RUNNING),
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +152,7 @@ class FuturePlaces:
         """
         session = self._session
         pods = self._session.snapshot.pods
-        rows = np.flatnonzero(np.isin(session.status, _HOLDS_ROOM) & (session.nodes >= 0))
+        rows = np.flatnonzero(IS_ALLOCATED[session.status] & (session.nodes >= 0))
         now = session.snapshot.taken_at
         started = np.where(np.isnan(pods.started[rows]), now, pods.started[rows])
         ends = started + session.snapshot.groups.expected_seconds[pods.group[rows]]

@@ -133,13 +133,29 @@ class LoadRun:
 
         Else when something has happened. While no pod waits, only an arrival can matter.
         """
+        following = moment + self.period
+        if not self.world.has_waiting_pods():
+            return self._session_of_next_arrival(moment, outcome)
         if outcome.binds or outcome.evictions:
-            return moment + self.period
-        due = self._next_arrival()
-        if self.world.has_waiting_pods():
-            if outcome.phase_changes or outcome.reservations or outcome.starving:
-                return moment + self.period
-            due = min(due, self._next_event())
+            return following
+        if outcome.phase_changes or outcome.reservations or outcome.starving:
+            return following
+        return self._tick_at(moment, min(self._next_arrival(), self._next_event()))
+
+    def _session_of_next_arrival(self, moment: float, outcome: Outcome) -> float:
+        """Nobody waits: until then a session could only note that the pods just bound are running,
+        which is done without it.
+        """
+        tick = self._tick_at(moment, self._next_arrival())
+        following = moment + self.period
+        if outcome.starving and outcome.binds:
+            return following
+        if tick > following:
+            self.world.note_running(outcome)
+        return tick
+
+    def _tick_at(self, moment: float, due: float) -> float:
+        """The first session after this moment that is not before `due`."""
         if math.isinf(due):
             return math.inf
         ticks = max(1, math.ceil((due - moment) / self.period))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from scheduler.domain.resources import Resources
-from scheduler.domain.tables import MAX_MINIMUM, NO_NODE, NO_QUEUE, Rows
+from scheduler.domain.tables import IS_SCHEDULED, MAX_MINIMUM, NO_NODE, NO_QUEUE, Rows
 from scheduler.domain.workloads import Phase, PodClass, PodGroup, PodStatus
 from scheduler.engine.decisions import Outcome
 from scheduler.scenarios.clusters import Cluster
@@ -266,6 +266,15 @@ class World:
         if not gang.unfinished:
             self.finished += 1
             self._remove_gang(gang)
+
+    def note_running(self, outcome: Outcome) -> None:
+        """The phase that a session would give to the podgroups of the pods just bound."""
+        groups = self.snapshot.groups
+        counts = self.snapshot.aggregates.group_counts
+        for row in {int(self.snapshot.pods.group[bind.row]) for bind in outcome.binds}:
+            scheduled = int(counts[row, IS_SCHEDULED].sum())
+            if scheduled >= max(1, int(groups.min_member[row])):
+                groups.phase[row] = Phase.RUNNING
 
     # What the next session must remember
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from scheduler.domain.resources import Resources
+from scheduler.domain.workloads import Phase
 from scheduler.engine.presets import BOUND, FUMAROLE, PRESETS
 from scheduler.scenarios.clusters import Cluster
 from scheduler.scenarios.files import read_file, read_scenarios
 from scheduler.simulation.loads import LoadJob, drawn_load, load_targets
-from scheduler.simulation.runs import run_load, run_to_rest
+from scheduler.simulation.runs import PERIOD, LoadRun, run_load, run_to_rest
 from scheduler.simulation.world import START_DELAY
 
 GPU = "nvidia.com/gpu"
@@ -51,6 +52,17 @@ def test_a_job_waits_for_the_one_before_it():
 
     assert figures["finished"] == 2
     assert figures["waits"]["all"]["max"] == pytest.approx(10 + START_DELAY - 1, abs=1.0)
+
+
+def test_while_nobody_waits_a_session_runs_for_each_arrival_alone():
+    jobs = [one("a", seconds=500.0, gpu=1), one("b", at=90.0, seconds=500.0, gpu=1)]
+    run = LoadRun(small(), FUMAROLE, jobs, 300.0, PERIOD, None)
+
+    measures = run.run()
+
+    assert (measures.sessions, measures.binds) == (2, 2)
+    phases = run.world.snapshot.groups.phase[run.world.snapshot.groups.alive]
+    assert phases.tolist() == [Phase.RUNNING, Phase.RUNNING]
 
 
 def test_who_has_not_started_counts_with_the_time_waited_so_far():

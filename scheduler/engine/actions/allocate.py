@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from scheduler.domain.tables import Rows
 from scheduler.engine.alike_gangs import SettledGangs
 from scheduler.engine.ordering import GangLines, QueueLine, oldest_first
 from scheduler.engine.placement import Placement, TaskLine
@@ -25,7 +26,8 @@ from scheduler.engine.statement import Statement
 def allocate(session: Session) -> None:
     if not session.has_action("enqueue"):
         session.admit_all()
-    Allocation(session).run()
+    if len(session.active_rows()):
+        Allocation(session).run()
 
 
 class Allocation:
@@ -39,11 +41,11 @@ class Allocation:
         rows = session.active_rows()
         if session.reporting:
             session.active_gangs()  # a report tells of each of them
-        held = {gang.row: gang for gang in session.known_gangs() if gang.held}
-        is_held = np.isin(rows, list(held))
-        promised = [held[row] for row in rows[is_held].tolist()]
+        promised = self._promised_gangs(rows)
         self.promised = sorted(filter(self._may_be_tried, promised), key=session.job_key)
-        self.waiting = rows[~is_held]
+        self.waiting = rows
+        if promised:
+            self.waiting = np.setdiff1d(rows, [gang.row for gang in promised])
         self.gangs = GangLines(session, self.waiting, self._may_be_tried)
         self.queues = QueueLine(session, self.gangs.queues())
         self.settled = SettledGangs(session, self.waiting)
@@ -51,6 +53,12 @@ class Allocation:
         self._run_seconds: list[float] = np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf
         ).tolist()
+
+    def _promised_gangs(self, rows: Rows) -> list[Gang]:
+        """Those of these podgroups that an earlier session promised a place."""
+        active = set(rows.tolist())
+        known = self.session.known_gangs()
+        return [gang for gang in known if gang.held and gang.row in active]
 
     def _may_be_tried(self, gang: Gang) -> bool:
         return self.session.refuse_job(gang) is None and self._has_demand(gang)

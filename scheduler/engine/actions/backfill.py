@@ -30,6 +30,8 @@ def backfill(session: Session) -> None:
 
 def best_effort_first(session: Session) -> None:
     """Pods without a request, whole gangs or none, in queue, gang and task order."""
+    if not session.tasks.any_best_effort:
+        return
     for gang in _in_order(session, best_effort=True):
         pods = best_effort_pods(session, gang)
         with session.statement() as statement:

@@ -18,7 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import Rows, status_mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import GangCandidates, cluster_parts
@@ -33,12 +33,16 @@ from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 _STATUSES = (int(PodStatus.BOUND), int(PodStatus.RUNNING))
+_IS_RUNNING = status_mask(PodStatus.BOUND, PodStatus.RUNNING)
 _ASKED_OF_PODS = ("gang", "drf", "priority")
 """Plugins whose vetoes are about one pod after the other, and say nothing of a gang that goes."""
 
 
 def preempt_gangs(session: Session) -> None:
-    rows = _above_others(session, session.starving_rows())
+    rows = session.starving_rows()
+    if not len(rows):
+        return
+    rows = _above_others(session, rows)
     gangs = [session.gang(row) for row in rows.tolist()]
     starving = [gang for gang in gangs if session.may_take_room(gang)]
     if starving:
@@ -52,7 +56,7 @@ def _above_others(session: Session, rows: Rows) -> Rows:
     """
     groups = session.snapshot.groups
     queues = len(session.queue_tree) + 1  # the last one stands for "no queue"
-    is_running = np.isin(session.status, _STATUSES) & (session.nodes >= 0)
+    is_running = _IS_RUNNING[session.status] & (session.nodes >= 0)
     running = session.snapshot.pods.group[is_running]
     lowest = np.full(queues, np.iinfo(np.int64).max)
     np.minimum.at(lowest, groups.queue[running], groups.priority[running])

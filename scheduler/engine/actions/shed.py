@@ -52,7 +52,7 @@ def _starving(session: Session) -> list[Gang]:
     groups = session.snapshot.groups
     counts = session.snapshot.aggregates.group_counts
     ran = (
-        np.isin(groups.phase, (Phase.RUNNING, Phase.UNKNOWN))
+        ((groups.phase == Phase.RUNNING) | (groups.phase == Phase.UNKNOWN))
         & groups.alive
         & session.scheduling_queue[groups.queue]
     )

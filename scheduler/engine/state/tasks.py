@@ -170,14 +170,14 @@ class Tasks:
         return flags
 
     @cached_property
-    def _any_best_effort(self) -> bool:
+    def any_best_effort(self) -> bool:
         return any(self.best_effort)
 
     def asks_for_nothing(self, pod: int) -> bool:
-        return self._any_best_effort and self.best_effort[int(self._snapshot.pods.pod_class[pod])]
+        return self.any_best_effort and self.best_effort[int(self._snapshot.pods.pod_class[pod])]
 
     def asking_for_something(self, pods: list[int]) -> list[int]:
         """Those of these pods that do, in the same order."""
-        if not self._any_best_effort:
+        if not self.any_best_effort:
             return pods
         return [pod for pod in pods if not self.asks_for_nothing(pod)]
