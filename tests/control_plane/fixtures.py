@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.control_plane import programs
+from tests.control_plane import objects, programs
 
 if TYPE_CHECKING:
     from tests.control_plane.plane import ControlPlane
 
 MARK = "kubernetes"
 _FIXTURE = "control_plane"
+_DEPLOY = Path(__file__).resolve().parent.parent.parent / "deploy"
+_EXTENDED_QUEUES = _DEPLOY / "kubernetes/crds/scheduling.volcano.sh_queues.yaml"
 
 
 class _Running:
@@ -65,6 +67,33 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     _running.plane = _new_plane(tmp_path_factory.mktemp("control-plane"))
     _running.plane.start()
     return _running.plane
+
+
+@pytest.fixture
+def extended_control_plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The same, with our definition of queues in place of Volcano's: with `spec.state`."""
+    import yaml
+
+    control_plane.install_crd(yaml.safe_load(_EXTENDED_QUEUES.read_text()))
+    objects.wait_until(lambda: _knows_state(control_plane) is True, "our definition of queues")
+    yield control_plane
+    control_plane.reset()
+    objects.wait_until(lambda: _knows_state(control_plane) is False, "Volcano's own definition")
+
+
+def _knows_state(control_plane: ControlPlane) -> bool | None:
+    """Whether `spec.state` is kept: a field that is not defined is left out without a word.
+
+    None while neither definition is served.
+    """
+    from tests.control_plane.api import ApiError
+
+    trial = objects.queue("trial", state="Suspended")
+    try:
+        made = control_plane.api.post(f"{objects.QUEUES}?dryRun=All", trial)
+    except ApiError:
+        return None
+    return "state" in made["spec"]
 
 
 def _new_plane(folder: Path) -> ControlPlane:

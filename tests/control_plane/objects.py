@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 _PATIENCE_SECONDS = 60.0  # only how long a broken test may take
 
 

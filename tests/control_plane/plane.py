@@ -42,6 +42,10 @@ _CONTROLLERS = (
 _ADMIN_GROUP = "system:masters"
 
 
+class ProgramFailed(Exception):
+    """kubectl or vcctl ended with an error; the text is what it wrote."""
+
+
 class ControlPlane:
     """Everything it needs and writes is in one folder."""
 
@@ -86,7 +90,9 @@ class ControlPlane:
     def reset(self) -> None:
         """Put the cluster back to the state after the start."""
         assert self._at_first is not None
-        self._at_first = self._storage.put_back(self._at_first)
+        self._at_first, restored = self._storage.put_back(self._at_first)
+        if any(b"/customresourcedefinitions/" in key for key in restored):
+            self._wait_until_all_are_served()
 
     def is_ready(self) -> bool:
         return self.api.answers("/readyz")
@@ -123,7 +129,7 @@ class ControlPlane:
         return Api.with_certificate(self.address, self.authority, certificate, key)
 
     def kubectl(self, *arguments: str, given: str = "", kubeconfig: Path | None = None) -> str:
-        """What kubectl prints. Raises subprocess.CalledProcessError, with its stderr."""
+        """What kubectl prints. Raises ProgramFailed, with what it said about it."""
         return self.run("kubectl", *arguments, given=given, kubeconfig=kubeconfig)
 
     def vcctl(self, *arguments: str, kubeconfig: Path | None = None) -> str:
@@ -143,8 +149,10 @@ class ControlPlane:
             env=environment,
             text=True,
             capture_output=True,
-            check=True,
+            check=False,
         )
+        if done.returncode:
+            raise ProgramFailed(f"{program} {' '.join(arguments)}: {done.stderr or done.stdout}")
         return done.stdout
 
     def kill_api_server(self) -> None:
@@ -156,6 +164,10 @@ class ControlPlane:
         """Start it again, at the same address."""
         self._api_server = self._start_process("kube-apiserver", self._api_server_command())
         self._api_server.wait_until(self.is_ready)
+
+    def install_crd(self, crd: dict[str, Any]) -> None:
+        """Put it in the place of the one of that name. It is served a moment later."""
+        self.api.apply(f"{_CRD_LIST}/{crd['metadata']['name']}", crd)
 
     @contextmanager
     def controllers(self) -> Iterator[Process]:
@@ -258,10 +270,13 @@ class ControlPlane:
         return Process(name, command, self.folder / f"{name}.log")
 
     def _install_crds(self) -> None:
-        crds = [_read_yaml(file) for file in self.programs.crds()]
-        for crd in crds:
-            self.api.apply(f"{_CRD_LIST}/{crd['metadata']['name']}", crd)
-        for crd in crds:
+        self._crds = [_read_yaml(file) for file in self.programs.crds()]
+        for crd in self._crds:
+            self.install_crd(crd)
+        self._wait_until_all_are_served()
+
+    def _wait_until_all_are_served(self) -> None:
+        for crd in self._crds:
             self._wait_until_served(crd["spec"])
 
     def _wait_until_served(self, spec: dict[str, Any]) -> None:

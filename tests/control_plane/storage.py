@@ -57,19 +57,23 @@ class Storage:
             revisions[key] = int(row["mod_revision"])
         return Remembered(values, revisions)
 
-    def put_back(self, before: Remembered) -> Remembered:
-        """Delete what is new, restore what was changed or deleted. The new state is the answer."""
+    def put_back(self, before: Remembered) -> tuple[Remembered, list[bytes]]:
+        """Delete what is new, restore what was changed or deleted.
+
+        The answer is the state as it is then, and the keys that were restored.
+        """
         now = self._revisions()
         changes = []
         for key in now.keys() - before.values.keys():
             changes.append({"requestDeleteRange": {"key": _encoded(key)}})
-        for key, value in before.values.items():
-            if now.get(key) != before.revisions[key]:
-                changes.append({"requestPut": {"key": _encoded(key), "value": _encoded(value)}})
+        restored = [key for key in before.values if now.get(key) != before.revisions[key]]
+        for key in restored:
+            value = before.values[key]
+            changes.append({"requestPut": {"key": _encoded(key), "value": _encoded(value)}})
         if not changes:
-            return before
+            return before, []
         self._write(changes)
-        return Remembered(before.values, self._revisions())
+        return Remembered(before.values, self._revisions()), restored
 
     def _revisions(self) -> dict[bytes, int]:
         rows = self._rows(keys_only=True)
