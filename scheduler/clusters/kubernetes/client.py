@@ -1,7 +1,7 @@
 """Requests to the API server: urllib3 and JSON, objects as plain dictionaries.
 
 Every failure is an `ApiError` of `errors`. Nothing is tried again here, with two exceptions: after
-401 the credentials are loaded anew, and a GET whose kept connection was closed is sent again.
+401 the credentials are loaded again, and a GET whose kept connection was closed is sent again.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Client:
     def _answer(
         self, request: _Request, timeout: urllib3.Timeout, *, preload: bool = True
     ) -> urllib3.BaseHTTPResponse:
-        """With credentials that are loaded anew if the server no longer takes them."""
+        """With credentials that are loaded again if the server no longer takes them."""
         identity = self.credentials.identity()
         answer = self._transmit(request, identity, timeout, preload)
         if answer.status != 401:

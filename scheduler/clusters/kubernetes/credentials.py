@@ -1,7 +1,7 @@
 """Who we are to the API server: a kubeconfig, or the service account of the pod that we run in.
 
 Credentials may end. Those of an exec plugin are asked for again shortly before that, a token in a
-file is read again each minute, and everything is loaded anew after an answer of 401.
+file is read again each minute, and everything is loaded again after an answer of 401.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """401: the server does not know us, even after the credentials were loaded anew."""
+    """401: the server does not know us, even after the credentials were loaded again."""
 
 
 class Forbidden(ApiError):

@@ -140,7 +140,7 @@ def test_a_lost_read_is_sent_again_once(client, server):
         client.list(NODES)
 
 
-def test_credentials_that_the_server_refuses_are_loaded_anew(server):
+def test_credentials_that_the_server_refuses_are_loaded_again(server):
     given: list[str] = []
 
     def load() -> Identity:

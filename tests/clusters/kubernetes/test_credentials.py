@@ -306,7 +306,7 @@ def counted() -> Credentials:
     return Credentials(Server("http://s"), lambda: Identity(token=f"t{next(given)}"))
 
 
-def test_refused_credentials_are_loaded_anew_once_for_all_threads():
+def test_refused_credentials_are_loaded_again_once_for_all_threads():
     credentials = counted()
     refused = credentials.identity()
 

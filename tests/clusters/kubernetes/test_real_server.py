@@ -331,9 +331,9 @@ def account_token(client: Client, name: str) -> str:
     role = {"apiGroup": ROLE_BINDINGS.group, "kind": "ClusterRole", "name": "cluster-admin"}
     binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
     client.create(ROLE_BINDINGS, binding)
-    wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     return str(
-        client.create_subresource(ACCOUNTS, name, "token", wish, "default")["status"]["token"]
+        client.create_subresource(ACCOUNTS, name, "token", request, "default")["status"]["token"]
     )
 
 

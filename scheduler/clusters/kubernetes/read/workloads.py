@@ -27,7 +27,7 @@ from scheduler.domain.queues import DEFAULT, QueueState
 from scheduler.domain.resources import Resources
 
 STATE_ANNOTATION = "fumarole.io/state"
-"""The wish where the CRD has no `spec.state`."""
+"""The requested state where the CRD has no `spec.state`."""
 
 
 def read_queue(raw: Raw) -> QueueObject:
@@ -38,7 +38,7 @@ def read_queue(raw: Raw) -> QueueObject:
         raise ValueError("; ".join(_flaws(reading.violations)))
     spec = reading.value.spec
     names_state = bool(section(raw, "spec").get("state"))
-    annotated = _annotated_wish(meta.annotations)
+    annotated = _annotated_state(meta.annotations)
     if annotated is not None and not names_state:
         spec = replace(spec, state=annotated)
         names_state = True
@@ -53,7 +53,7 @@ def read_queue(raw: Raw) -> QueueObject:
     )
 
 
-def _annotated_wish(annotations: Raw) -> QueueState | None:
+def _annotated_state(annotations: Raw) -> QueueState | None:
     text = annotations.get(STATE_ANNOTATION, "")
     if text in [state.value for state in REQUESTABLE_STATES]:
         return QueueState(text)

@@ -55,7 +55,7 @@ def annotated(state: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "status", "meta", "wish", "names_state"),
+    ("spec", "status", "meta", "requested", "names_state"),
     [
         pytest.param({}, {}, {}, QueueState.OPEN, False, id="a-new-one-is-open"),
         pytest.param({}, {"state": "Closing"}, {}, QueueState.CLOSED, False, id="stock-crd"),
@@ -78,10 +78,10 @@ def annotated(state: str) -> dict[str, dict[str, str]]:
         ),
     ],
 )
-def test_the_wish_of_a_queue(spec, status, meta, wish, names_state):
+def test_the_requested_state_of_a_queue(spec, status, meta, requested, names_state):
     queue = read_queue(raw_queue(spec, status, **meta))
 
-    assert (queue.spec.state, queue.names_state) == (wish, names_state)
+    assert (queue.spec.state, queue.names_state) == (requested, names_state)
 
 
 def test_a_queue_that_breaks_a_rule_is_read_all_the_same():
