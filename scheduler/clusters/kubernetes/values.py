@@ -193,10 +193,10 @@ class PodGroupObject:
 class QueueObject:
     """A queue as it is stored, rules or no rules.
 
-    `spec.state` is the requested state: from `spec.state` of the extended CRD, else from the annotation
-    `fumarole.io/state`, else from the state in its status. `names_state` says that one of the first
-    two gave it. `state` is the state in its status. `flaws` are the fields that cannot be read as
-    they stand, each in a sentence; the value then has the default.
+    `spec.state` is the requested state. It comes from `spec.state` of the extended CRD, else from
+    the annotation `fumarole.io/state`, else from the state in the status. `names_state` says that
+    one of the first two gave it. `state` is the state in the status. `flaws` are the fields that
+    cannot be read as they stand, each in a sentence; the value then has the default.
     """
 
     meta: ObjectMeta
