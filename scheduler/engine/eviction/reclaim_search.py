@@ -31,6 +31,8 @@ class QueueVetoes:
         self.queue = queue
         self.pod_class = pod_class
         self.undershoot = undershoot  # whether a queue may fall below what it deserves
+        self._state = -1  # the sums that the answers are about
+        self._answers: dict[tuple[int, ...], Mask] = {}
 
     def may_lose(self, queues: Rows, pod_classes: Rows, count: int = 1) -> Mask:
         """For each queue and the class beside it, so many pods one after the other."""
@@ -41,8 +43,16 @@ class QueueVetoes:
         return may_go & session.keeps_deserved(queues, pod_classes, self.pod_class, count)
 
     def may_lose_of(self, queue: int, pod_classes: Rows, count: int = 1) -> Mask:
-        """Which of these classes this queue may lose."""
-        return self.may_lose(np.full(len(pod_classes), queue), pod_classes, count)
+        """Which of these classes this queue may lose; asked once as long as nothing changes."""
+        state = self.session.queue_usage.state
+        if self._state != state:
+            self._state = state
+            self._answers.clear()
+        key = (queue, count, *pod_classes.tolist())
+        if key not in self._answers:
+            queues = np.full(len(pod_classes), queue)
+            self._answers[key] = self.may_lose(queues, pod_classes, count)
+        return self._answers[key]
 
 
 class ReclaimSearch:

@@ -70,7 +70,8 @@ class VictimPool(NodeEvictions):
         self._outlook: Outlook | None = None
         self._sources_seen = 0  # since room was made last
         self._last_node = -1  # where room was made last
-        self._changes_seen = 0  # how many changes of nodes there were then
+        # How many changes of nodes there were then; before that, nothing has been looked at
+        self._changes_seen = len(session.node_table.touched)
 
     def make_room(self, statement: Statement, gang: Gang, pod_class: int, action: str) -> int:
         """Evicts on one node until a pod of this class fits there and may be counted in.

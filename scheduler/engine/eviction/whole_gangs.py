@@ -98,8 +98,8 @@ class VictimSearch:
             return self._cheapest_set()
         choice = GreedyChoice(self.session, self.victims, self.may_go, self._room)
         chosen = choice.find(self.runs)
-        if chosen is None:
-            return None
+        if chosen is None or self._limits.allow(chosen):
+            return chosen
         return self._within_limits(chosen)
 
     def _within_limits(self, chosen: list[Victim]) -> list[Victim] | None:
