@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler.engine import open_session
-from scheduler.engine.ordering import GangLines, oldest_first
+from scheduler.engine.ordering import GangLines, QueueLine, oldest_first
 from scheduler.engine.presets import FUMAROLE
 from tests.engine.builders import TREE, cluster, job, node, queue
 from tests.engine.examples import tree
@@ -71,3 +71,24 @@ def test_the_oldest_come_first_and_those_of_the_same_moment_by_name():
     keys = [groups.key[row] for row in oldest_first(groups, np.arange(4))]
 
     assert keys == ["default/b", "default/a", "default/c", "default/d"]
+
+
+def test_a_queue_that_was_alone_has_its_place_by_what_it_uses_when_others_come():
+    snapshot = cluster(
+        nodes=[node("n1", cpu=8)],
+        queues=[queue("root"), *(queue(name, deserved={"cpu": 4}) for name in "ab")],
+        jobs=[job("x", "a", cpu=4), job("y", "b", cpu=4)],
+    )
+    session = open_session(snapshot, FUMAROLE)
+    first = session.queue_tree.rows["a"]
+    second = session.queue_tree.rows["b"]
+    line = QueueLine(session, [first])
+    gang = session.gang(0)
+    with session.statement() as statement:
+        statement.allocate(gang, int(session.pod_classes[0]), [0], [0])
+        statement.commit()
+
+    line.enter(first)
+    line.enter(second)
+
+    assert line.best() == second

@@ -154,6 +154,54 @@ def test_a_board_counts_copies_as_one_that_looks_for_the_first_time(seed):
         assert scores.total_copies() == fresh.total_copies()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_that_are_remembered_are_those_of_a_first_look(seed):
+    random = Random(seed)
+    nodes = [node(f"n{number}", cpu=random.choice((4, 8)), memory="16Gi") for number in range(6)]
+    work = [job("one", cpu=1, memory="2Gi"), job("two", cpu=2, memory="1Gi")]
+    session = open_session(cluster(nodes=nodes, queues=[queue("default")], jobs=work), PACK)
+    node_table = session.node_table
+    classes = session.pod_classes.tolist()
+
+    for _ in range(20):
+        node_table.use([random.randrange(6)], session.request[random.choice(classes)], 1)
+        for pod_class in classes:
+            scores = session.node_scores(pod_class)
+            fresh = NodeScores(
+                node_table, pod_class, scores.request, scores.suitable, scores.scorer
+            )
+
+            assert scores.by_node.tolist() == fresh.by_node.tolist()
+
+
+def test_scores_that_depend_on_more_than_use_are_not_remembered():
+    nodes = [node("n0", cpu=8), node("n1", cpu=8)]
+    snapshot = cluster(nodes=nodes, queues=[queue("default")], jobs=[job("new", cpu=1)])
+    session = open_session(snapshot, SPREAD)
+    scorer = ByNumber()
+    pod_class = int(session.pod_classes[0])
+    request = session.request[pod_class]
+    suitable = np.ones(2, dtype=np.bool_)
+    scores = NodeScores(session.node_table, pod_class, request, suitable, scorer)
+    assert scores.by_node.tolist() == [0.0, 1.0]
+
+    for number in (0, 1):
+        session.node_table.use([number], request, 1)
+        assert scores.by_node.tolist() == [0.0, 1.0]
+
+
+class ByNumber:
+    """The later node is the better one, though both have and use the same."""
+
+    follows_from_use = False
+
+    def __call__(self, pod_class, used, nodes):
+        return nodes.astype(np.float64)
+
+    def fixed(self, pod_class, count):
+        return np.zeros(count)
+
+
 @pytest.mark.parametrize(
     ("key", "number"),
     [
