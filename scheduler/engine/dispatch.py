@@ -17,7 +17,6 @@ from scheduler.engine.refusals import Refusal
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import Scorer
 
-Tiers = list[list[Any]]
 _REJECTED = Refusal(ReasonCode.NOT_PERMITTED, "a plugin of the policy refuses it")
 
 POINTS: Final[dict[str, Flag | None]] = {
@@ -76,23 +75,18 @@ class PluginDispatch:
         self._plugins = list(plugins)
         self._task_keys: dict[int, Key] = {}
         # By extension point the methods of plugins that override it and whose flag is on.
-        self._tiers: dict[str, Tiers] = {name: [[] for _ in policy.tiers] for name in POINTS}
+        self._tiers: dict[str, dict[int, list[Any]]] = {name: {} for name in POINTS}
         self._flat: dict[str, list[Any]] = {name: [] for name in POINTS}
         for tier, config, plugin in self._plugins:
             for name in _overridden_points(type(plugin)):
                 flag = POINTS[name]
                 if flag is None or policy.enables(config, flag):
-                    self._tiers[name][tier].append(getattr(plugin, name))
-        for name, tiers in self._tiers.items():
-            for asks in tiers:
-                self._flat[name].extend(asks)
+                    self._tiers[name].setdefault(tier, []).append(getattr(plugin, name))
+                    self._flat[name].append(getattr(plugin, name))
 
     def _first_tier(self, point: str) -> list[Any]:
         """The first tier that has any plugin for this point."""
-        for tier in self._tiers[point]:
-            if tier:
-                return tier
-        return []
+        return next(iter(self._tiers[point].values()), [])
 
     def enables(self, plugin: Plugin, flag: Flag) -> bool:
         for _, config, own in self._plugins:
@@ -189,7 +183,7 @@ class PluginDispatch:
         A tier with a vote for and none against settles it without asking the next. If all abstain,
         that is a vote for.
         """
-        for tier in self._tiers[point]:
+        for tier in self._tiers[point].values():
             votes = [ask(gang) for ask in tier]
             for vote in votes:
                 if isinstance(vote, Refusal):

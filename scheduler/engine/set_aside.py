@@ -8,6 +8,7 @@ from typing import Final
 
 from scheduler.engine.eviction.claims import is_within_due, missing_amounts, missing_runs
 from scheduler.engine.eviction.whole_gangs import lay_out
+from scheduler.engine.future_places import Runs
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -32,18 +33,29 @@ def reserve_for_longest_waiting(session: Session, gangs: Iterable[Gang]) -> None
     """
     if not session.future_places.are_given:
         return
+    # What one gang does not get, others that ask for the same do not get either.
+    passed_over: set[tuple[object, ...]] = set()
     incomplete = (gang for gang in gangs if gang.missing)
     for gang in nsmallest(LOOKED_AT, incomplete, key=lambda gang: (gang.created, gang.key)):
         runs = missing_runs(session, gang)
-        if not _is_within_limits(session, gang) or is_within_due(session, gang):
+        asked = (gang.queue, *runs)
+        if asked in passed_over:
             continue
-        if lay_out(session, session.node_table.free(), runs) is not None:
+        if not _needs_a_borrowed_place(session, gang, runs):
+            passed_over.add(asked)
             continue
         # Asked last: an outcome that did not need the time is reused while nothing changes.
         if gang.created > session.snapshot.taken_at - LONG_WAIT:
             return
         if session.future_places.add_borrowed(gang, runs) is not None:
             return
+
+
+def _needs_a_borrowed_place(session: Session, gang: Gang, runs: Runs) -> bool:
+    """It is within the limits of its queue, beyond its due, and there is no room for it now."""
+    if not _is_within_limits(session, gang) or is_within_due(session, gang):
+        return False
+    return lay_out(session, session.node_table.free(), runs) is None
 
 
 def _lacks_reserved_room(session: Session, gang: Gang) -> bool:
