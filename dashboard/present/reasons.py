@@ -24,19 +24,20 @@ from scheduler.selectors.jobs.page import (
 Context = dict[str, Any]
 MaySee = Callable[[str], bool]  # whether the reader may see the queue of this name
 
-_LEAVING = "leaving"  # the figure of a gang that was told to go
+_NOT_EVALUATED = "AwaitingEvaluation"
+_LEAVING = "leaving"  # with this code: how many pods of a gang that was told to go are still there
 _STILL_LEAVING = "When its old pods have stopped, it waits for a place again."
 
 
 def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
-    code = gang.reason_code or "AwaitingEvaluation"
+    code = gang.reason_code or _NOT_EVALUATED
     level = _level(gang.reason_figures)
     return {
         "code": code,
         "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
         "help": help_words(code, gang.reason_figures),
         "stays": not reason_entry(code).can_pass,
-        "is_evaluated": code != "AwaitingEvaluation" or _LEAVING in gang.reason_figures,
+        "is_evaluated": code != _NOT_EVALUATED or _LEAVING in gang.reason_figures,
         "evaluated": evaluation_of(gang),
         "level": level,
         "may_see_level": bool(level) and may_see(level),
@@ -67,7 +68,7 @@ def _level(figures: Mapping[str, Any]) -> str:
 def help_words(code: str, figures: Mapping[str, Any]) -> str:
     """What would make it start. Figures that the reason does not have are left out."""
     words = reason_entry(code).help
-    if _LEAVING in figures:
+    if code == _NOT_EVALUATED and _LEAVING in figures:
         words = _STILL_LEAVING
     resource = str(figures.get("resource", ""))
     known = {

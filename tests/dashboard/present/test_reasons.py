@@ -63,6 +63,6 @@ def test_help_has_figures_with_their_unit():
         == "When its old pods have stopped, it waits for a place again."
     )
     assert (
-        help_words("WaitingForQuota", figures)
+        help_words("WaitingForQuota", figures | {"leaving": 0})  # here it is an amount
         == "It starts when 4 GPU more come free in vision, as jobs there end."
     )
