@@ -281,7 +281,37 @@ def _evictions_context(request: HttpRequest, gang: PodGroup) -> Context:
     for row in for_it:
         other = mine.visible_job(row.podgroup_name, row.queue_name)
         caused.append(_eviction_line(row, mine, other))
-    return {"suffered": suffered, "caused": caused}
+    return {"suffered": _by_gang(suffered), "caused": _by_gang(caused)}
+
+
+def _by_gang(lines: list[Context]) -> list[Context]:
+    """What a gang lost in one session in one line, with its pods; the newest first, as they come.
+
+    `before` is before the first of these evictions, `after` is after the last.
+    """
+    together: list[Context] = []
+    for line in lines:
+        if together and _is_same_gang(together[-1]["row"], line["row"]):
+            together[-1]["pods"].insert(0, line["seen"])
+            together[-1]["before"] = line["before"]
+        else:
+            together.append({**line, "pods": [line["seen"]]})
+    return together
+
+
+def _is_same_gang(row: Eviction, other: Eviction) -> bool:
+    return _eviction_key(row) == _eviction_key(other)
+
+
+def _eviction_key(row: Eviction) -> tuple[Any, ...]:
+    return (
+        row.session_number,
+        row.podgroup_name,
+        row.beneficiary,
+        row.action,
+        row.rule,
+        row.common_ancestor,
+    )
 
 
 def _eviction_line(row: Eviction, mine: Visibility, other: OtherJob | None) -> Context:

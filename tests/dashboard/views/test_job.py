@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -152,12 +153,50 @@ def test_pods_are_filtered_by_their_state():
     assert [pod["name"] for pod in page.context["pods"]] == ["train-1-worker-0"]
 
 
-def _evicted(podgroup: str, queue: str, beneficiary: str, beneficiary_queue: str) -> None:
-    Eviction.objects.create(
-        session=SchedulingSession.objects.first(), session_number=1, pod_name=f"{podgroup}-worker-0", podgroup_name=podgroup, queue_name=queue,
-        beneficiary=beneficiary, beneficiary_queue=beneficiary_queue, action="reclaim", reason="reclaim", common_ancestor="research",
-        created_at=timezone.now(),
-    )  # fmt: skip
+def _evicted(
+    podgroup: str, queue: str, beneficiary: str, beneficiary_queue: str, **fields: Any
+) -> None:
+    values = {
+        "session": SchedulingSession.objects.first(),
+        "session_number": 1,
+        "pod_name": f"{podgroup}-worker-0",
+        "podgroup_name": podgroup,
+        "queue_name": queue,
+        "beneficiary": beneficiary,
+        "beneficiary_queue": beneficiary_queue,
+        "action": "reclaim",
+        "reason": "reclaim",
+        "common_ancestor": "research",
+        "created_at": timezone.now(),
+    }
+    Eviction.objects.create(**values | fields)
+
+
+def test_what_a_gang_lost_in_one_session_stands_in_one_line():
+    for number in range(3):
+        before = {"allocated": {"cpu": 8000 - 1000 * number}}
+        after = {"allocated": {"cpu": 7000 - 1000 * number}}
+        _evicted(
+            "default/train-1",
+            "vision",
+            "default/label",
+            "language",
+            pod_name=f"default/train-1-worker-{number}",
+            before=before,
+            after=after,
+        )
+    _evicted("default/train-1", "vision", "default/label", "language", session_number=2)
+
+    page = signed_in("ruth").get("/jobs/default/train-1/evictions/")
+
+    later, earlier = page.context["suffered"]
+    assert (len(later["pods"]), len(earlier["pods"])) == (1, 3)
+    assert [pod.pod[-1] for pod in earlier["pods"]] == ["0", "1", "2"]
+    assert (earlier["before"], earlier["after"]) == (
+        "8\N{NO-BREAK SPACE}CPU",
+        "5\N{NO-BREAK SPACE}CPU",
+    )
+    assert "3 pods" in text(page)
 
 
 def test_an_eviction_is_linked_from_both_jobs():
