@@ -24,6 +24,7 @@ from dashboard.http.proxies import is_from_this_machine
 from dashboard.http.session_figures import SESSIONS, Counted, Histogram
 from scheduler.domain.resources import Resources, units_per_one
 from scheduler.models import ClusterState, PodGroup, Queue
+from scheduler.selectors.cluster.evictions import eviction_costs
 from scheduler.selectors.queues.objects import PHASES, tree_counts
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -86,6 +87,7 @@ class Collector:
         yield from self._gang_metrics()
         yield from self._waiting_metrics()
         yield from self._session_metrics()
+        yield from self._quality_metrics()
         yield from self._http_metrics()
         yield from self._socket_metrics()
 
@@ -166,6 +168,33 @@ class Collector:
         counted = SESSIONS.read()
         yield from _duration_metrics(counted)
         yield from _eviction_metrics(counted)
+
+    def _quality_metrics(self) -> Iterator[Any]:
+        """Of the last hour, from the rows: all processes tell the same. A figure is left out where
+        there is nothing to compare with.
+        """
+        if not ClusterState.objects.exists():
+            return
+        costs = eviction_costs(())
+        if costs.per_placement is not None:
+            yield GaugeMetricFamily(
+                "fumarole_evictions_per_placement",
+                "Evictions of the last hour for each pod that got a place in it",
+                value=costs.per_placement,
+            )
+        lost = GaugeMetricFamily(
+            "fumarole_work_lost_seconds",
+            "Running time lost to evictions in the last hour, times the resource that is labelled",
+            labels=["resource"],
+        )
+        lost.add_metric([costs.lost_of], costs.lost_seconds)
+        yield lost
+        if costs.lost_share is not None:
+            yield GaugeMetricFamily(
+                "fumarole_work_lost_ratio",
+                "The same as a part of what the cluster could give in that hour",
+                value=costs.lost_share,
+            )
 
     def _http_metrics(self) -> Iterator[Any]:
         total = CounterMetricFamily(

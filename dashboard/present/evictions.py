@@ -15,15 +15,19 @@ def present_costs(costs: EvictionCosts) -> dict[str, Any]:
 
 
 def _rate_words(costs: EvictionCosts) -> str:
-    """ "0.02 evictions per placement (3 to 150)"; what is not known is not 0."""
+    """ "0.02 evictions per placement (3 for 150)"; what is not known is not 0."""
     if costs.per_placement is None:
         if costs.evictions:
             return f"{costs.evictions} evictions and no placement"
         return "no placement"
     if not costs.evictions:
-        return f"no eviction, {costs.placements} placements"
+        return f"no eviction, {_number(costs.placements)} placements"
     rate = f"{costs.per_placement:.2g} evictions per placement"
-    return f"{rate} ({costs.evictions} to {costs.placements})"
+    return f"{rate} ({_number(costs.evictions)} for {_number(costs.placements)})"
+
+
+def _number(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
 
 
 def _lost_words(costs: EvictionCosts) -> str:

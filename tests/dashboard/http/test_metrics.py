@@ -145,6 +145,17 @@ def test_preemption_is_told_with_its_attempts_and_victims():
     assert "# TYPE volcano_total_preemption_attempts counter" in text_of_metrics()
 
 
+def test_the_evictions_of_the_last_hour_are_told_with_what_they_cost():
+    assert "fumarole_evictions_per_placement" not in read()  # nothing to compare with
+    preempt()
+
+    found = read()
+    placements = 4 + 1  # those of low, then the one of high
+    assert found["fumarole_evictions_per_placement"][()] == pytest.approx(2 / placements)
+    assert found["fumarole_work_lost_seconds"][("cores",)] >= 2 * 24 * 3600
+    assert found["fumarole_work_lost_ratio"][()] > 1  # let_age() says they had run for a day
+
+
 def test_promtool_finds_fault_with_nothing_but_volcanos_own_names():
     promtool = shutil.which("promtool")
     if promtool is None:

@@ -56,7 +56,7 @@ def test_the_costs_of_the_last_hour_stand_beside_how_full_it_is():
 
     page = text(signed_in("admin").get("/"))
 
-    assert "Last hour: 0.05 evictions per placement (3 to 60) · 30 min of CPU time lost" in page
+    assert "Last hour: 0.05 evictions per placement (3 for 60) · 30 min of CPU time lost" in page
     assert "Evicted more than twice in the last hour" in page
     assert "3 times, 3 pods" in page
 
