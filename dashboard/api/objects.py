@@ -120,10 +120,13 @@ def _queue_spec(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]:
+    min_run = counts.min_run_of(row["id"])
     return {
         "state": row["state"],
         "closedBy": row["closed_by"],
         "suspendedBy": row["suspended_by"],
+        "minRunSeconds": min_run.seconds,
+        "minRunSecondsFrom": min_run.named_by,
         **dict(zip(_PHASE_KEYS, counts.gangs(row["id"]), strict=True)),
         "subtree": dict(zip(_PHASE_KEYS, counts.gangs_below(row["id"]), strict=True)),
         "jobs": dict(zip(JOB_COUNTS, counts.jobs_of(row["id"]), strict=True)),

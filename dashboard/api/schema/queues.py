@@ -110,6 +110,12 @@ QueueStatus = shape(
     state=choice(QueueState),
     closedBy=text(),
     suspendedBy=text(),
+    minRunSeconds=s.IntegerField(
+        allow_null=True,
+        help_text="how long its pods run at least before they may be evicted: its own time, or "
+        "that of the nearest queue above; null where no queue names one, and the policy decides",
+    ),
+    minRunSecondsFrom=text(help_text="the queue that names this time; empty where none does"),
     pending=s.IntegerField(),
     inqueue=s.IntegerField(),
     running=s.IntegerField(),

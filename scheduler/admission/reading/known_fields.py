@@ -34,6 +34,8 @@ QUEUE_STATUS: Final = (
     "state",
     "closedBy",
     "suspendedBy",
+    "minRunSeconds",
+    "minRunSecondsFrom",
     "pending",
     "inqueue",
     "running",

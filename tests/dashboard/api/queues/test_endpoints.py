@@ -49,7 +49,8 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
         "description": "",
     }
     assert list(read["status"]) == [
-        "state", "closedBy", "suspendedBy", "pending", "inqueue", "running", "unknown", "completed", "subtree", "jobs", "allocated",
+        "state", "closedBy", "suspendedBy", "minRunSeconds", "minRunSecondsFrom", "pending", "inqueue", "running", "unknown",
+        "completed", "subtree", "jobs", "allocated",
         "leaving", "promised", "asked", "lacking", "deserved", "nominalShare", "request", "held", "realCapability", "share", "overused",
         "reservation", "conditions", "warnings",
     ]  # fmt: skip
@@ -281,6 +282,26 @@ def test_the_tree_is_nested_or_flat(admin: Caller):
     ] == ["a", "b"]
     assert [row["metadata"]["name"] for row in admin.get("queues/a/children/")["results"]] == ["b"]
     assert admin.get("queues/a/history/?step=raw")["results"] == []
+
+
+@pytest.mark.both_databases
+def test_a_queue_tells_the_minimum_running_time_it_inherits_and_from_where(admin: Caller):
+    for name, parent in (("a", "root"), ("b", "a"), ("c", "b")):
+        admin.post("queues/", queue(name, parent), expect=201)
+
+    def told() -> dict[str, tuple[int | None, str]]:
+        listed = {row["metadata"]["name"]: row["status"] for row in admin.get("queues/")["results"]}
+        return {
+            name: (listed[name]["minRunSeconds"], listed[name]["minRunSecondsFrom"])
+            for name in "abc"
+        }
+
+    assert told() == dict.fromkeys("abc", (None, ""))
+    admin.patch("queues/a/", {"spec": {"minRunSeconds": 120}})
+    assert told() == dict.fromkeys("abc", (120, "a"))
+    admin.patch("queues/b/", {"spec": {"minRunSeconds": 0}})
+    assert told() == {"a": (120, "a"), "b": (0, "b"), "c": (0, "b")}
+    assert admin.get("queues/c/")["status"]["minRunSecondsFrom"] == "b"
 
 
 @pytest.mark.both_databases
