@@ -36,6 +36,7 @@ from scheduler.services.sessions.presets import (
     all_presets,
     preset_in_force,
     preset_text,
+    preset_with_other_times_in_force,
 )
 
 _MOST_NAMED = 50
@@ -228,6 +229,7 @@ def policy_object(state: ClusterState) -> dict[str, Any]:
         "warnings": list(version.warnings),
         "isDefault": state.policy is None,
         "preset": preset_in_force(state),
+        "presetWithOtherTimes": preset_with_other_times_in_force(state),
     }
     spec = {"policy": policy_text(state)}
     created = None
@@ -256,6 +258,7 @@ def _preset_object(preset: Preset) -> dict[str, Any]:
         "policy": preset.text,
         "isDefault": preset.is_default,
         "inForce": preset.is_current,
+        "inForceWithOtherTimes": preset.is_current_but_for_times,
         "settings": settings,
     }
 

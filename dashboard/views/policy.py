@@ -37,6 +37,7 @@ from scheduler.services.sessions.presets import (
     all_presets,
     preset_in_force,
     preset_text,
+    preset_with_other_times_in_force,
     setting_values,
 )
 
@@ -65,11 +66,17 @@ def _context(request: HttpRequest, state: ClusterState, text: str) -> Context:
         "may_edit": access(request).is_cluster_admin,
         "back_to": policy_to_go_back_to(state),
         "preset": preset_in_force(state),
-        "chosen": request.POST.get("preset") or preset_in_force(state),
+        "preset_with_other_times": preset_with_other_times_in_force(state),
+        "chosen": request.POST.get("preset") or _nearest_preset(state),
         "presets": all_presets(state),
         "settings": _settings(state),
         "copies": copies_of_manifest(request, text, ["policy", "set", "-f", "-"], "policy/", "PUT"),
     }
+
+
+def _nearest_preset(state: ClusterState) -> str:
+    """The one in force, be it with other times; empty if there is none."""
+    return preset_in_force(state) or preset_with_other_times_in_force(state)
 
 
 def _settings(state: ClusterState) -> list[Context]:

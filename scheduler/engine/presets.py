@@ -5,6 +5,7 @@ One of them is the default.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from scheduler.engine.policy import Flag, PluginConfig, Policy
@@ -88,6 +89,8 @@ ABOUT_PRESETS: Final = {
     ),
 }
 
+_TIMES: Final = ("minRunSeconds", "patienceSeconds")
+
 DEFAULT_PRESET: Final = "fumarole"
 DEFAULT_POLICY: Final = PRESETS[DEFAULT_PRESET]
 """What runs when nobody says otherwise."""
@@ -99,3 +102,20 @@ def preset_of(policy: Policy) -> str:
         if preset == policy:
             return name
     return ""
+
+
+def preset_with_other_times(policy: Policy) -> str:
+    """The preset that this policy differs from in times alone; empty if there is none."""
+    for name, preset in PRESETS.items():
+        if preset != policy and _without_times(preset) == _without_times(policy):
+            return name
+    return ""
+
+
+def _without_times(policy: Policy) -> Policy:
+    configurations = {}
+    for action, settings in policy.configurations.items():
+        configurations[action] = {
+            name: value for name, value in settings.items() if name not in _TIMES
+        }
+    return replace(policy, configurations=configurations)

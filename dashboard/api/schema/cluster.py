@@ -90,6 +90,10 @@ Policy = object_shape(
         warnings=s.ListField(child=s.CharField()),
         isDefault=s.BooleanField(),
         preset=text(help_text="the preset that this policy is equal to; empty if it is none"),
+        presetWithOtherTimes=text(
+            help_text="the preset that this policy differs from in times alone, such as "
+            "minRunSeconds; empty if there is none"
+        ),
     )(),
 )
 PolicyPreset = shape(
@@ -99,6 +103,9 @@ PolicyPreset = shape(
     policy=s.CharField(help_text="its text"),
     isDefault=s.BooleanField(help_text="what every installation starts with"),
     inForce=s.BooleanField(help_text="the policy in force is equal to it"),
+    inForceWithOtherTimes=s.BooleanField(
+        help_text="the policy in force differs from it in times alone"
+    ),
     settings=shape(
         "PolicySetting",
         owner=s.CharField(help_text="the action or the plugin"),

@@ -147,6 +147,8 @@ def _marks_of(preset: dict[str, Any]) -> str:
         marks.append("default")
     if preset["inForce"]:
         marks.append("in force")
+    if preset.get("inForceWithOtherTimes"):  # servers of an older version do not say
+        marks.append("in force, with other times")
     if marks:
         return f" ({', '.join(marks)})"
     return ""

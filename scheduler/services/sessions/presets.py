@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.engine.presets import ABOUT_PRESETS, DEFAULT_PRESET, PRESETS, preset_of
+from scheduler.engine.presets import (
+    ABOUT_PRESETS,
+    DEFAULT_PRESET,
+    PRESETS,
+    preset_of,
+    preset_with_other_times,
+)
 from scheduler.models import ClusterState
 from scheduler.scenarios.meanings import SETTINGS_OF_PRESETS, Setting
 from scheduler.scenarios.policies import write_policy
@@ -18,13 +24,17 @@ PRESET_NAMES: Final = tuple(PRESETS)
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """`is_current`: the policy in force is equal to it."""
+    """`is_current`: the policy in force is equal to it.
+
+    `is_current_but_for_times`: it differs in times alone.
+    """
 
     name: str
     about: str
     text: str
     is_default: bool
     is_current: bool
+    is_current_but_for_times: bool
 
     def value_of(self, setting: Setting) -> object:
         return setting.value_in(PRESETS[self.name])
@@ -44,6 +54,11 @@ def preset_in_force(state: ClusterState) -> str:
     return preset_of(policy_in_force(state))
 
 
+def preset_with_other_times_in_force(state: ClusterState) -> str:
+    """The preset that the policy in force differs from in times alone; empty if there is none."""
+    return preset_with_other_times(policy_in_force(state))
+
+
 def preset_text(name: str) -> str:
     """The policy of this name, ready to be applied. Raises `Rejected`."""
     if name not in PRESETS:
@@ -55,6 +70,7 @@ def preset_text(name: str) -> str:
 
 def all_presets(state: ClusterState) -> list[Preset]:
     current = preset_in_force(state)
+    nearly = preset_with_other_times_in_force(state)
     presets: list[Preset] = []
     for name in PRESETS:
         presets.append(
@@ -64,6 +80,7 @@ def all_presets(state: ClusterState) -> list[Preset]:
                 text=preset_text(name),
                 is_default=name == DEFAULT_PRESET,
                 is_current=name == current,
+                is_current_but_for_times=name == nearly,
             )
         )
     return presets

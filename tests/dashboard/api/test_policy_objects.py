@@ -66,6 +66,19 @@ def test_a_policy_that_starts_nothing_is_applied_only_if_that_is_confirmed(admin
     assert applied["status"]["warnings"][0].startswith("actions: There is no allocate action")
 
 
+def test_a_preset_with_other_times_is_told_as_such(admin: Caller):
+    text = admin.get("policy/")["spec"]["policy"]
+    slower = text.replace("minRunSeconds: 300", "minRunSeconds: 900")
+    assert slower != text
+
+    status = admin.put("policy/", {"spec": {"policy": slower}})["status"]
+
+    assert (status["preset"], status["presetWithOtherTimes"]) == ("", "fumarole")
+    listed = admin.get("policy/presets/")["presets"]
+    assert [one["name"] for one in listed if one["inForceWithOtherTimes"]] == ["fumarole"]
+    assert not any(one["inForce"] for one in listed)
+
+
 def test_a_preset_is_chosen_by_name_and_named_while_it_is_in_force(admin: Caller):
     assert admin.get("policy/")["status"]["preset"] == "fumarole"
 

@@ -119,6 +119,19 @@ def test_a_preset_is_shown_with_what_it_would_change_and_applied_once_confirmed(
     assert PolicyVersion.objects.get().reason == "preset volcano"
 
 
+def test_a_preset_with_other_times_is_called_so():
+    """As the sample cluster has it."""
+    admin = signed_in("admin")
+    built_in = admin.get("/policy/").context["text"]
+    applied(admin, text=built_in.replace("Seconds: 300", "Seconds: 60"), version="0")
+
+    page = admin.get("/policy/")
+
+    assert "preset <strong>fumarole</strong>, with other times" in text(page)
+    assert "equal to no preset" not in text(page)
+    assert page.context["chosen"] == "fumarole"
+
+
 def test_the_preset_that_ignores_quotas_says_so_before_it_is_applied():
     asked = signed_in("admin").post("/policy/", {"do": "preset", "preset": "bound", "version": "0"})
 

@@ -104,6 +104,15 @@ def test_presets_are_listed_and_chosen(vcctl: Type):
     assert "There is no preset “best”" in refused.err
 
 
+def test_a_preset_with_other_times_is_marked(vcctl: Type, tmp_path: Path):
+    file = tmp_path / "policy.yaml"
+    text = vcctl("vcctl policy get").out
+    file.write_text(text.replace("minRunSeconds: 300", "minRunSeconds: 900"))
+    vcctl(f"vcctl policy set {file} --yes")
+
+    assert "fumarole (default, in force, with other times)\n" in vcctl("vcctl policy presets").out
+
+
 def test_the_preset_that_ignores_quotas_is_asked_about(vcctl: Type):
     asked = vcctl("vcctl policy preset bound")
 
