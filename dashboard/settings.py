@@ -8,12 +8,14 @@ are secure.
 from __future__ import annotations
 
 import ipaddress
+import os
 from pathlib import Path
 from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from scheduler.conf import KUBERNETES, BadSetting, KubernetesConf, kubernetes_conf
 from scheduler.supervisor.runtime import embedded_redis_url, embedded_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -186,12 +188,26 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
 
+CLUSTER = env("SCHEDULER_CLUSTER", default="simulated")
+
+
+def kubernetes() -> KubernetesConf:
+    """How to reach the cluster that is mirrored. Looked at only where one is."""
+    if CLUSTER != KUBERNETES:
+        return KubernetesConf()
+    try:
+        return kubernetes_conf(os.environ)
+    except BadSetting as problem:
+        raise ImproperlyConfigured(str(problem)) from None
+
+
 # The scheduler's own settings; scheduler/conf.py reads them into a typed value.
 SCHEDULER = {
-    "cluster": env("SCHEDULER_CLUSTER", default="simulated"),
+    "cluster": CLUSTER,
+    "kubernetes": kubernetes(),
     "tick_seconds": 0.5,
     "lease_seconds": env.float("SCHEDULER_LEASE_SECONDS", default=30.0),
-    "demo": env.bool("DEMO", default=True),
+    "demo": env.bool("DEMO", default=True) and CLUSTER != KUBERNETES,
     # The most that may wait, and the most pods of one job; 0 lifts a limit.
     "limits": {
         "pods_per_job": env.int("MAX_PODS_PER_JOB", default=100_000),
