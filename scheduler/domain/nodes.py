@@ -39,6 +39,16 @@ class Node:
     ready: bool = True
 
 
+def without_taken(allocatable: Resources, taken: Resources) -> Resources:
+    """What a node has left for pods of ours. A resource that it does not name stays unnamed."""
+    if not taken:
+        return allocatable
+    left: dict[str, int] = {}
+    for name, amount in allocatable.items():
+        left[name] = max(0, amount - taken.amount(name))
+    return Resources(left)
+
+
 @dataclass(eq=False, slots=False)
 class NodeTable:
     """All nodes, **in the order of their names**.

@@ -10,6 +10,8 @@ from scheduler.models.fields import Named, ResourcesField
 class Node(Named):
     name = models.CharField(max_length=253, unique=True)
     allocatable = ResourcesField()
+    # what pods of others hold on it: other schedulers, daemon sets. They have no rows here.
+    taken = ResourcesField()
     taints = models.JSONField(default=list, blank=True)
     unschedulable = models.BooleanField(default=False)
     ready = models.BooleanField(default=True)

@@ -35,7 +35,7 @@ WATCHED: Final = {
         "phase node_id borrowed reserved_node_id reserved_until podgroup_id pod_class_id task "
         "namespace name created_at started_at"
     ),
-    "node": "name labels allocatable taints unschedulable ready",
+    "node": "name labels allocatable taken taints unschedulable ready",
 }
 
 POSTGRES_NOTE = """

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from scheduler.domain.nodes import Node, Taint
+from scheduler.domain.nodes import Node, Taint, without_taken
 from scheduler.domain.queue_fields import SCHEDULED_FIELDS, FieldKind, with_choices
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import Resources
@@ -95,14 +95,14 @@ _READ: dict[FieldKind, Callable[[Any], Any]] = {
 }
 
 
-NODE_COLUMNS = "id, name, allocatable, labels, taints, unschedulable, ready"
+NODE_COLUMNS = "id, name, allocatable, taken, labels, taints, unschedulable, ready"
 
 
 def node_of(row: Sequence[Any]) -> Node:
-    _, name, allocatable, labels, taints, unschedulable, ready = row
+    _, name, allocatable, taken, labels, taints, unschedulable, ready = row
     return Node(
         name=name,
-        allocatable=Resources(loaded(allocatable)),
+        allocatable=without_taken(Resources(loaded(allocatable)), Resources(loaded(taken))),
         labels=loaded(labels),
         taints=tuple(
             Taint(taint["key"], taint.get("value", ""), taint.get("effect", "NoSchedule"))
