@@ -6,6 +6,11 @@ DEMO ?= 1
 TEST_WORKERS ?= 2
 export PORT DEMO
 
+# make run CLUSTER=kubernetes KUBECONFIG=… shows a real cluster instead of a simulated one
+ifeq ($(origin CLUSTER),command line)
+export SCHEDULER_CLUSTER := $(CLUSTER)
+endif
+
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
@@ -23,6 +28,7 @@ AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).s
 
 help:
 	@echo "make run           start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
+	@echo "make run CLUSTER=kubernetes KUBECONFIG=FILE   the same for a real cluster, which it watches"
 	@echo "make test          all tests but the long ones"
 	@echo "make test-long     the long forms of the tests"
 	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go)"

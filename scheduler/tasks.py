@@ -92,10 +92,12 @@ def take_pod_steps() -> None:
 
 @shared_task(name="scheduler.tasks.generate_work")
 def generate_work() -> None:
-    """The demo's stream of jobs."""
+    """The demo's stream of jobs. A real cluster has jobs of its own."""
+    from scheduler.conf import is_kubernetes
     from scheduler.services.demo.workload import continue_stream
 
-    continue_stream()
+    if not is_kubernetes():
+        continue_stream()
 
 
 @shared_task(name="scheduler.tasks.tidy")

@@ -10,6 +10,8 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.utils import Error
 
+from scheduler.conf import is_kubernetes
+from scheduler.models import Mirror, Node
 from scheduler.outages import is_damage
 from scheduler.supervisor.problems import StartError
 
@@ -88,6 +90,26 @@ def check_database_not_newer() -> None:
             f"this one does not know {app}.{name}. "
             "Use that version again, or another database."
         )
+
+
+def check_cluster_is_the_same() -> None:
+    """What is mirrored replaces everything that is there, and so must not meet anything else."""
+    is_mirror = Mirror.objects.exists()
+    if is_kubernetes() and not is_mirror and Node.objects.exists():
+        raise StartError(
+            f"The database {database_name()} holds a simulated cluster, "
+            f"and SCHEDULER_CLUSTER is kubernetes. {_USE_ANOTHER}"
+        )
+    if is_mirror and not is_kubernetes():
+        raise StartError(
+            f"The database {database_name()} mirrors a Kubernetes cluster, "
+            f"and SCHEDULER_CLUSTER is not kubernetes. {_USE_ANOTHER}"
+        )
+
+
+_USE_ANOTHER = (
+    "Use another database (DATABASE_URL), or another folder: FUMAROLE_VAR=/path/to/folder"
+)
 
 
 def unknown_migrations() -> set[tuple[str, str]]:

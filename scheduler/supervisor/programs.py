@@ -78,6 +78,11 @@ def worker_program(installation: Installation) -> Program:
     return _worker_program(installation, "worker", queue="default", concurrency=2)
 
 
+def watcher_program() -> Program:
+    """Mirrors a Kubernetes cluster. Killed at any moment, it begins anew."""
+    return Program("watcher", (sys.executable, "manage.py", "watcher"), Stage.WORKER)
+
+
 def beat_program() -> Program:
     command = (*_CELERY, "beat", "--loglevel", "warning", "--pidfile", "")
     return Program("beat", command, Stage.BEAT)

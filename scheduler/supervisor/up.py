@@ -28,6 +28,7 @@ from scheduler.supervisor.redis_server import answers, find_redis
 from scheduler.supervisor.runtime import ADDRESS_FILE, ADMIN_PASSWORD_FILE, REDIS_URL_FILE
 from scheduler.supervisor.supervisor import Supervisor
 
+KUBERNETES = "kubernetes"
 _REDIS_SECONDS = 20.0
 _WEB_SECONDS = 90.0
 _SECOND_SIGNAL_SECONDS = 1.0  # a faster one is the same signal, passed on by `make`
@@ -96,12 +97,15 @@ def _prepare(supervisor: Supervisor) -> None:
 
 
 def _lasting_programs(installation: Installation) -> list[programs.Program]:
-    return [
+    lasting = [
         programs.web_program(installation),
         programs.scheduler_program(installation),
         programs.worker_program(installation),
         programs.beat_program(),
     ]
+    if os.environ.get("SCHEDULER_CLUSTER") == KUBERNETES:
+        lasting.append(programs.watcher_program())
+    return lasting
 
 
 def _wait_for_web(installation: Installation, supervisor: Supervisor) -> bool:

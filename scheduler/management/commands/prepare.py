@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, call_command
 
 from scheduler.management.database import (
+    check_cluster_is_the_same,
     check_database_answers,
     check_database_not_newer,
     problems_in_words,
@@ -42,6 +43,7 @@ class Command(BaseCommand):
 
 def _prepare() -> FirstStart:
     call_command("migrate", interactive=False, verbosity=0)
+    check_cluster_is_the_same()
     made = first_start()
     if settings.EMBEDDED:
         ensure_cli_token()

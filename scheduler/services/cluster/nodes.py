@@ -23,6 +23,7 @@ from scheduler.selectors.cluster.nodes import OCCUPYING, GangOnNode, gangs_on
 from scheduler.selectors.files.manifests import stored_node
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.pods import send_home
@@ -57,6 +58,7 @@ class NodeCommandResult:
         return sorted({gang.owner for gang in self.gangs if gang.owner})
 
 
+@changed_in_cluster("Node")
 def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedNode:
     access.require_cluster(by, doing="add nodes")
     reading = read_node(manifest)
@@ -83,6 +85,7 @@ def _refuse_taken_name(name: str) -> None:
     raise Rejected([Violation("already_exists", "", "metadata.name", message, fix)], by_state=True)
 
 
+@changed_in_cluster("Node")
 def update_node(
     name: str,
     manifest: object,
@@ -150,6 +153,7 @@ def _save_and_tell(node: Node, by: Actor, reason: str, verb: str) -> None:
     want_session()
 
 
+@changed_in_cluster("Node")
 def delete_node(
     name: str, *, by: Actor = SYSTEM, expected_version: Expected = None, dry_run: bool = False
 ) -> None:
@@ -195,6 +199,7 @@ def uncordon_node(
     return _set_schedulable(name, "uncordon", False, by, reason, dry_run)
 
 
+@changed_in_cluster("Node")
 def _set_schedulable(
     name: str, verb: str, unschedulable: bool, by: Actor, reason: str, dry_run: bool
 ) -> NodeCommandResult:
@@ -238,6 +243,7 @@ def _write_audit(node: Node, verb: str, by: Actor, reason: str, before: Any, aft
     want_session()
 
 
+@changed_in_cluster("Node")
 def drain_node(
     name: str, *, by: Actor = SYSTEM, reason: str = "", dry_run: bool = False
 ) -> NodeCommandResult:

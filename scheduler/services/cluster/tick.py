@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.conf import is_kubernetes
 from scheduler.models import ClusterState
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.observe import observe
@@ -29,6 +30,13 @@ PARTS: Parts = {
 }
 
 
+def _parts() -> Parts:
+    """A cluster that is mirrored is followed by its watcher, and another scheduler decides."""
+    if is_kubernetes():
+        return {}
+    return PARTS
+
+
 def watch(also: Parts | None = None) -> None:
     """What happened on the cluster, and whatever somebody who died left undone.
 
@@ -37,7 +45,7 @@ def watch(also: Parts | None = None) -> None:
     before: dict[str, Any] = ClusterState.objects.values_list("failing", flat=True).first() or {}
     failed = {
         name: problem
-        for name, part in {**PARTS, **(also or {})}.items()
+        for name, part in {**_parts(), **(also or {})}.items()
         if (problem := _problem_of(part))
     }
     _log_changes(before, failed)

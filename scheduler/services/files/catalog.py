@@ -18,6 +18,7 @@ from scheduler.models import Job, Namespace, PodGroup, PriorityClass
 from scheduler.selectors.files.manifests import stored_namespace, stored_priority_class
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.mirrored import refuse_if_mirrored
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.records import audit
@@ -96,6 +97,7 @@ def create_entry(
     kind: Kind, manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> SavedEntry:
     access.require_cluster(by, doing=f"create a {kind.name}")
+    refuse_if_mirrored(kind.name)
     reading = kind.read(manifest)
     value = readable(reading)
     row = kind.model(name=value.metadata.name, created_at=timezone.now(), **kind.columns(value))
@@ -132,6 +134,7 @@ def update_entry(
 ) -> SavedEntry:
     """Raises the model's `DoesNotExist`, `Stale`, `Rejected`."""
     access.require_cluster(by, doing=f"change a {kind.name}")
+    refuse_if_mirrored(kind.name)
     if dry_run:
         row = kind.model.objects.get(name=name)
         check_version(f"The {kind.name} {name}", row, expected_version)
@@ -185,6 +188,7 @@ def delete_entry(
     dry_run: bool = False,
 ) -> None:
     access.require_cluster(by, doing=f"delete a {kind.name}")
+    refuse_if_mirrored(kind.name)
     if dry_run:
         _refuse_deletion(kind, kind.model.objects.get(name=name), expected_version)
         return

@@ -21,6 +21,7 @@ from scheduler.domain.jobs import NotPossible
 from scheduler.models import BulkItem, BulkRun, Command, Job
 from scheduler.services.accounts.access import Forbidden, OutOfSight
 from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.jobs.submit import command_job
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ SLICE = 50
 _ABANDONED = timedelta(seconds=30)
 
 
+@changed_in_cluster("Job")
 @transaction.atomic
 def start_bulk_run(
     action: JobAction,
@@ -71,6 +73,7 @@ def start_bulk_run(
     return run
 
 
+@changed_in_cluster("Job")
 @transaction.atomic
 def retry_bulk_run(run: BulkRun, *, by: Actor, reason: str = "") -> BulkRun:
     """A new run for those of an old one that were refused.

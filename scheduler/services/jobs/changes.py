@@ -25,6 +25,7 @@ from scheduler.selectors.queues.backlogs import judged
 from scheduler.selectors.queues.facts import submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs import pod_creation
@@ -49,6 +50,7 @@ class ChangedJob:
     changed: bool = True
 
 
+@changed_in_cluster("Job")
 def update_job(
     namespace: str,
     name: str,
@@ -224,6 +226,7 @@ def _remove_surplus(job: Job, pods: QuerySet[Pod]) -> None:
         take_away(pods)
 
 
+@changed_in_cluster("Job")
 def delete_job(
     namespace: str,
     name: str,

@@ -33,6 +33,7 @@ from scheduler.selectors.queues.backlogs import judged
 from scheduler.selectors.queues.facts import submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
+from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.pods import (
@@ -76,6 +77,7 @@ def check_podgroup(
     return reading, verdict.violations, verdict.notices
 
 
+@changed_in_cluster("PodGroup")
 def submit_podgroup(
     manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> SavedPodGroup:
@@ -160,6 +162,7 @@ def _settle_phase(group: PodGroup) -> None:
     notify.jobs_changed([str(group)], queues=[group.queue.name])
 
 
+@changed_in_cluster("PodGroup")
 def update_podgroup(
     namespace: str,
     name: str,
@@ -237,6 +240,7 @@ def _refuse_owned(group: PodGroup, done: str) -> None:
         )
 
 
+@changed_in_cluster("PodGroup")
 def delete_podgroup(
     namespace: str,
     name: str,
@@ -297,6 +301,7 @@ def _remove_when_empty(group: PodGroup) -> None:
 # Single pods
 
 
+@changed_in_cluster("Pod")
 def submit_pod(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) -> SavedPod:
     """A pod of a gang that is there already, or a bare one, which becomes a gang of its own."""
     with transaction.atomic():
@@ -432,6 +437,7 @@ def _run_time_with(group: PodGroup, seconds: float | None) -> float | None:
     return longest_run([group.expected_seconds, seconds])
 
 
+@changed_in_cluster("Pod")
 def delete_pod(namespace: str, name: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> str:
     """A job's pod comes back as a new one; any other is gone once it has left its node."""
     with transaction.atomic():

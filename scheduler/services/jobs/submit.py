@@ -33,6 +33,7 @@ from scheduler.selectors.queues.backlogs import comes_near_a_limit, judged
 from scheduler.selectors.queues.facts import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
+from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.lifecycle import announce, facts_of, settle_jobs, sync_jobs, take_steps
 from scheduler.services.jobs.pod_creation import (
@@ -60,6 +61,7 @@ class Submitted:
     pods: int = 0
 
 
+@changed_in_cluster("Job")
 def submit_job(
     manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False
 ) -> Submitted:
@@ -217,14 +219,14 @@ def _new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
         priority_class=manifest.priority_class,
         max_retry=manifest.max_retry,
         ttl_seconds_after_finished=manifest.ttl_seconds_after_finished,
-        tasks=[_stored_task(task) for task in manifest.tasks],
+        tasks=[stored_task(task) for task in manifest.tasks],
         policies=manifest.policies,
         extra=dict(manifest.extra),
         phase_since=timezone.now(),
     )
 
 
-def _stored_task(task: TaskManifest) -> dict[str, Any]:
+def stored_task(task: TaskManifest) -> dict[str, Any]:
     return {
         "name": task.name,
         "replicas": task.replicas,
@@ -247,6 +249,7 @@ class JobCommandResult:
     message: str
 
 
+@changed_in_cluster("Job")
 def command_job(
     namespace: str,
     name: str,

@@ -43,6 +43,7 @@ from scheduler.selectors.queues.loads import queue_loads
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
+from scheduler.services.cluster.mirrored import refuse_if_mirrored
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.states import (
     StoredTree,
@@ -95,12 +96,13 @@ class TreeEdit:
 
     `only_life` reads no more than the states need: enough for commands. `with_pods` is for
     whoever deletes pods, or may forbid that it is placed. Without `locks` it is for planning alone:
-    it must not be settled.
+    it must not be settled. Raises `Rejected` where the tree is that of a real cluster.
     """
 
     def __init__(
         self, *, only_life: bool = False, with_pods: bool = False, locks: bool = True
     ) -> None:
+        refuse_if_mirrored("Queue")
         if locks:
             _lock(with_pods=with_pods)
         self._only_life = only_life

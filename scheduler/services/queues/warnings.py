@@ -64,16 +64,25 @@ def _must_wait() -> bool:
 
 
 def settle_warnings(
-    queues: Mapping[str, StoredQueue], tree: QueueTree, total: Resources | None
+    queues: Mapping[str, StoredQueue],
+    tree: QueueTree,
+    total: Resources | None,
+    also: Mapping[str, list[Notice]] | None = None,
 ) -> list[str]:
-    """The same of queues that have just been read, or written."""
+    """The same of queues that have just been read, or written.
+
+    `also` are notices by queue that do not follow from the tree.
+    """
     if _must_wait():
         return []
     facts = Facts(total=total)
     notices, problems = tree_notices(tree, facts), hierarchy_problems(tree, facts.max_depth)
+    more = also or {}
     rows = []
     for queue in queues.values():
-        if row := _row(queue, notices.get(queue.name, []), problems.get(queue.name, [])):
+        of_queue = [*notices.get(queue.name, []), *more.get(queue.name, [])]
+        row = _row(queue, of_queue, problems.get(queue.name, []))
+        if row:
             rows.append(row)
     if rows:
         _store(rows)

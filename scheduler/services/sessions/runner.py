@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.conf import conf
+from scheduler.conf import conf, is_kubernetes, is_shadow
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import NOTHING
 from scheduler.domain.snapshot import Queue
@@ -23,6 +23,7 @@ from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.report.figures import differing
 from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
+from scheduler.selectors.cluster.mirror import is_synced
 from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
 from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot
 from scheduler.services.jobs.lifecycle import tell_jobs_of_unknown
@@ -35,6 +36,7 @@ from scheduler.services.sessions import lease
 from scheduler.services.sessions.claim import Claimed, Claims, fail
 from scheduler.services.sessions.policies import policy_of
 from scheduler.services.sessions.replay import keep_session
+from scheduler.services.sessions.shadow import without_decisions
 from scheduler.services.sessions.stopwatch import Stopwatch
 from scheduler.services.sessions.write_figures import write_figures
 from scheduler.services.sessions.write_outcome import write_outcome
@@ -123,7 +125,7 @@ class SessionRunner:
         """A session, unless it is too early or another worker has the lease."""
         state = ClusterState.objects.get(pk=1)
         now = timezone.now()
-        if not is_due(state, now):
+        if not is_due(state, now) or _must_wait_for_mirror():
             return None
         time.sleep(pause_before(state, now))
         return self.run(trigger)
@@ -230,6 +232,8 @@ class SessionRunner:
             # everybody is told why.
             snapshot.paused = True
             outcome = run_session(snapshot, policy)
+        if is_shadow():
+            return without_decisions(outcome)
         return outcome
 
     # Write and tell
@@ -334,6 +338,11 @@ class SessionRunner:
         if not outcome.is_quiet or was_paused_meanwhile or snapshot.clock_was_read:
             return None
         return ReusableOutcome(outcome, claimed.policy_text, claimed.paused)
+
+
+def _must_wait_for_mirror() -> bool:
+    """A cluster of which only a part is known must not be judged."""
+    return is_kubernetes() and not is_synced()
 
 
 def _is_paused_now() -> bool:

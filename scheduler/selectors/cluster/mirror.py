@@ -1,0 +1,58 @@
+"""The Kubernetes cluster that is mirrored: whether it is heard, and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from scheduler.conf import conf, is_kubernetes
+from scheduler.models import Mirror
+
+HEARD_WITHIN = timedelta(seconds=10)
+"""The watcher asks every few seconds. If it hears nothing for longer, something is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorFacts:
+    """`heard_at` is None before the first answer, `synced` False until everything was read once."""
+
+    mode: str
+    server: str = ""
+    version: str = ""
+    heard_at: datetime | None = None
+    synced: bool = False
+    problem: str = ""
+
+    @property
+    def is_heard(self) -> bool:
+        return self.heard_at is not None and timezone.now() - self.heard_at <= HEARD_WITHIN
+
+    @property
+    def silent_seconds(self) -> float:
+        if self.heard_at is None:
+            return 0.0
+        return max(0.0, (timezone.now() - self.heard_at).total_seconds())
+
+
+def mirror_facts() -> MirrorFacts | None:
+    """None where no cluster is mirrored."""
+    if not is_kubernetes():
+        return None
+    row = Mirror.objects.first()
+    mode = conf().kubernetes.mode
+    if row is None:
+        return MirrorFacts(mode)
+    return MirrorFacts(
+        mode=mode,
+        server=row.server,
+        version=row.version,
+        heard_at=row.heard_at,
+        synced=row.synced_at is not None,
+        problem=row.problem,
+    )
+
+
+def is_synced() -> bool:
+    return Mirror.objects.exclude(synced_at=None).exists()

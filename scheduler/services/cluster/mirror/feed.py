@@ -1,0 +1,106 @@
+"""The API server as the watcher follows it: a thread for each resource, and one that asks."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from typing import Any
+
+from scheduler.clusters.kubernetes.client import Client
+from scheduler.clusters.kubernetes.credentials import Credentials, load_credentials
+from scheduler.clusters.kubernetes.discovery import (
+    cluster_uid,
+    served_resources,
+    server_version,
+)
+from scheduler.clusters.kubernetes.errors import ApiError
+from scheduler.clusters.kubernetes.read import READERS
+from scheduler.clusters.kubernetes.resources import Resource
+from scheduler.clusters.kubernetes.watch import Watch
+from scheduler.conf import KubernetesConf
+from scheduler.services.cluster.mirror import state
+from scheduler.services.cluster.mirror.store import Event
+
+logger = logging.getLogger(__name__)
+
+ASK_SECONDS = 3.0
+DISCOVER_SECONDS = 30.0
+
+
+class KubernetesFeed:
+    """Follows all that the API server serves. Threads end with the process, or by `close`."""
+
+    def __init__(self, client: Client, events: queue.Queue[Event]) -> None:
+        self._client = client
+        self._events = events
+        self.resources = frozenset(served_resources(client))
+        self._heard_at = time.monotonic()
+        self._has_others = False
+        self._is_closed = threading.Event()
+        self._watches = [Watch(client, each, READERS[each]) for each in self._followed()]
+        self._start()
+
+    def _followed(self) -> list[Resource]:
+        return sorted(self.resources, key=lambda resource: resource.name)
+
+    def _start(self) -> None:
+        for watch in self._watches:
+            self._start_thread(watch.resource.plural, self._follow, watch)
+        self._start_thread("ask", self._keep_asking)
+
+    def _start_thread(self, name: str, target: Any, *given: Any) -> None:
+        threading.Thread(target=target, args=given, name=f"mirror-{name}", daemon=True).start()
+
+    def _follow(self, watch: Watch[Any]) -> None:
+        for event in watch:
+            self._events.put(event)
+
+    def _keep_asking(self) -> None:
+        """Most of the time nothing happens in a cluster: that it is there has to be asked for."""
+        discovered_at = time.monotonic()
+        while not self._is_closed.wait(ASK_SECONDS):
+            try:
+                self._client.get_path("/version")
+                self._heard_at = time.monotonic()
+                if self._heard_at - discovered_at > DISCOVER_SECONDS:
+                    discovered_at = self._heard_at
+                    self._has_others = frozenset(served_resources(self._client)) != self.resources
+            except ApiError as problem:
+                logger.debug("the API server does not answer: %s", problem)
+
+    def heard_seconds_ago(self) -> float:
+        heard = [self._heard_at, *(watch.heard_at or 0.0 for watch in self._watches)]
+        return time.monotonic() - max(heard)
+
+    def must_begin_anew(self) -> bool:
+        """Custom resources were installed, or taken away."""
+        return self._has_others
+
+    def close(self) -> None:
+        self._is_closed.set()
+        for watch in self._watches:
+            watch.stop()
+        self._client.close()
+
+
+def connect(given: KubernetesConf, events: queue.Queue[Event]) -> KubernetesFeed:
+    """Reach the cluster of the settings, and begin to follow it."""
+    credentials = load_credentials(given.kubeconfig, given.context)
+    client = Client(credentials)
+    try:
+        state.begin(
+            cluster_uid=cluster_uid(client),
+            server=credentials.server.url,
+            version=server_version(client),
+            name=_name_of(given, credentials),
+        )
+        return KubernetesFeed(client, events)
+    except Exception:
+        client.close()
+        raise
+
+
+def _name_of(given: KubernetesConf, credentials: Credentials) -> str:
+    return given.name or credentials.name or "kubernetes"

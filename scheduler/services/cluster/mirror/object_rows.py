@@ -1,0 +1,349 @@
+"""Objects of the cluster as rows of the database.
+
+What refers to other rows is looked up by `writer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from scheduler.clusters.kubernetes.values import (
+    JobObject,
+    NamespaceObject,
+    NodeObject,
+    ObjectMeta,
+    PodGroupObject,
+    PodObject,
+    PodPhase,
+    PriorityClassObject,
+    QueueObject,
+)
+from scheduler.domain.nodes import Taint
+from scheduler.domain.queue_fields import PLAIN_FIELDS, stored_values
+from scheduler.domain.queues import QueueState
+from scheduler.domain.resources import Resources
+from scheduler.models.workload import JOB_PHASES, PODGROUP_PHASES
+from scheduler.services.cluster.mirror.membership import MadeGroup
+from scheduler.services.cluster.mirror.table import Row, stored_uid
+from scheduler.services.jobs.submit import stored_task
+
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_INTEGER = 2**31 - 1
+_LONGEST_MESSAGE = 512
+NAMED_COLUMNS = ("uid", "labels", "annotations", "created_at", "resource_version")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def named_columns(meta: ObjectMeta) -> dict[str, Any]:
+    annotations = dict(meta.annotations)
+    annotations.pop(_LAST_APPLIED, None)  # the whole object once more, as somebody once sent it
+    return {
+        "uid": stored_uid(meta.uid),
+        "labels": dict(meta.labels),
+        "annotations": annotations,
+        "created_at": meta.created or LONG_AGO,
+        "resource_version": version_number(meta.resource_version),
+    }
+
+
+def version_number(text: str) -> int:
+    """A resourceVersion. Servers promise a number that grows; anything else counts as none."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    return 0
+
+
+NODE_COLUMNS = (
+    "name",
+    *NAMED_COLUMNS,
+    "allocatable",
+    "taken",
+    "taints",
+    "unschedulable",
+    "ready",
+    "ready_since",
+)
+
+
+def node_row(node: NodeObject, taken: Resources) -> Row:
+    """Without its version: a kubelet changes that all the time, and nothing else."""
+    return {
+        "name": node.meta.name,
+        **named_columns(node.meta),
+        "resource_version": node.meta.generation or 1,
+        "allocatable": dict(node.allocatable),
+        "taken": dict(taken),
+        "taints": [_taint_row(taint) for taint in node.taints],
+        "unschedulable": node.unschedulable,
+        "ready": node.ready,
+        "ready_since": node.ready_since,
+    }
+
+
+def _taint_row(taint: Taint) -> dict[str, str]:
+    return {"key": taint.key, "value": taint.value, "effect": taint.effect}
+
+
+NAMESPACE_COLUMNS = ("name", *NAMED_COLUMNS)
+
+
+def namespace_row(namespace: NamespaceObject) -> Row:
+    return {"name": namespace.meta.name, **named_columns(namespace.meta)}
+
+
+PRIORITY_CLASS_COLUMNS = (
+    "name",
+    *NAMED_COLUMNS,
+    "value",
+    "global_default",
+    "preemption_policy",
+    "description",
+)
+
+
+def priority_class_row(value: PriorityClassObject) -> Row:
+    return {
+        "name": value.meta.name,
+        **named_columns(value.meta),
+        "value": value.value,
+        "global_default": value.global_default,
+        "preemption_policy": value.preemption_policy,
+        "description": value.description[:1024],
+    }
+
+
+QUEUE_COLUMNS = (
+    "name",
+    *NAMED_COLUMNS,
+    "parent_id",
+    *(field.name for field in PLAIN_FIELDS),
+    "wish",
+    "is_unknown",
+)
+
+
+def queue_row(queue: QueueObject, parent_id: int | None) -> Row:
+    fields: dict[str, Any] = {}
+    for name, value in stored_values(queue.spec).items():
+        fields[name] = value
+        if isinstance(value, Resources):
+            fields[name] = dict(value)
+    return {
+        "name": queue.meta.name,
+        **fields,
+        **named_columns(queue.meta),
+        "parent_id": parent_id,
+        "wish": _wish_of(queue),
+        "is_unknown": queue.state == QueueState.UNKNOWN.value,
+    }
+
+
+def _wish_of(queue: QueueObject) -> str:
+    if queue.spec.state in (QueueState.CLOSED, QueueState.SUSPENDED):
+        return queue.spec.state.value
+    return QueueState.OPEN.value
+
+
+JOB_COLUMNS = (
+    "namespace",
+    "name",
+    *NAMED_COLUMNS,
+    "queue_id",
+    "min_available",
+    "min_success",
+    "priority_class",
+    "max_retry",
+    "ttl_seconds_after_finished",
+    "tasks",
+    "policies",
+    "extra",
+    "phase",
+    "message",
+    "retry_count",
+    "version",
+)
+
+
+def job_row(value: JobObject, queue_id: int) -> Row:
+    job = value.job
+    return {
+        "namespace": value.meta.namespace,
+        "name": value.meta.name,
+        **named_columns(value.meta),
+        "queue_id": queue_id,
+        "min_available": job.min_available,
+        "min_success": job.min_success,
+        "priority_class": job.priority_class,
+        "max_retry": job.max_retry,
+        "ttl_seconds_after_finished": job.ttl_seconds_after_finished,
+        "tasks": [stored_task(task) for task in job.tasks],
+        "policies": list(job.policies),
+        "extra": dict(job.extra),
+        "phase": _known_phase(value.phase, JOB_PHASES),
+        "message": value.message[:1024],
+        "retry_count": value.retry_count,
+        "version": value.version,
+    }
+
+
+def _known_phase(phase: str, known: Collection[str]) -> str:
+    if phase in known:
+        return phase
+    return "Pending"
+
+
+PODGROUP_COLUMNS = (
+    "namespace",
+    "name",
+    *NAMED_COLUMNS,
+    "queue_id",
+    "job_id",
+    "min_member",
+    "min_task_member",
+    "min_resources",
+    "priority_class",
+    "priority",
+    "network_topology",
+    "size",
+    "phase",
+)
+
+
+def podgroup_row(
+    group: PodGroupObject, *, queue_id: int, job_id: int | None, priority: int
+) -> dict[str, Any]:
+    """Without what follows from its pods."""
+    return {
+        "namespace": group.meta.namespace,
+        "name": group.meta.name,
+        **named_columns(group.meta),
+        "queue_id": queue_id,
+        "job_id": job_id,
+        "min_member": group.min_member,
+        "min_task_member": dict(group.min_task_member),
+        "min_resources": _optional_amounts(group.min_resources),
+        "priority_class": group.priority_class,
+        "priority": _bounded(priority),
+        "network_topology": dict(group.network_topology),
+    }
+
+
+def _optional_amounts(amounts: Resources | None) -> dict[str, int] | None:
+    if amounts is None:
+        return None
+    return dict(amounts)
+
+
+def _bounded(number: int) -> int:
+    """System classes are above what the column holds only in theory."""
+    return max(-_MOST_INTEGER, min(_MOST_INTEGER, number))
+
+
+def made_group_row(group: MadeGroup, queue_id: int) -> dict[str, Any]:
+    return {
+        "namespace": group.namespace,
+        "name": group.name,
+        "uid": stored_uid(group.key),
+        "labels": {},
+        "annotations": {},
+        "created_at": group.created,
+        "resource_version": 1,
+        "queue_id": queue_id,
+        "job_id": None,
+        "min_member": group.min_member,
+        "min_task_member": {},
+        "min_resources": None,
+        "priority_class": "",
+        "priority": _bounded(group.priority),
+        "network_topology": {},
+    }
+
+
+_HOLDING = ("Bound", "Running", "Releasing")
+
+
+def follows_from_pods(
+    told_phase: str, min_member: int, pods: Collection[PodObject]
+) -> dict[str, Any]:
+    """The size and the phase.
+
+    What the cluster says of the phase holds, but two things: a podgroup that nobody gave a phase
+    runs if enough of its pods do, and one whose pods still hold room is not completed.
+    """
+    holding = sum(1 for pod in pods if pod_phase(pod) in _HOLDING)
+    phase = told_phase
+    if phase not in PODGROUP_PHASES:
+        phase = "Running" if holding and holding >= min_member else "Pending"
+    if phase == "Completed" and holding:
+        phase = "Running"
+    return {"size": max(min_member, len(pods)), "phase": phase}
+
+
+POD_COLUMNS = (
+    "uid",
+    "namespace",
+    "name",
+    "podgroup_id",
+    "pod_class_id",
+    "task",
+    "index",
+    "job_version",
+    "node_id",
+    "phase",
+    "exit_code",
+    "message",
+    "created_at",
+    "bound_at",
+    "started_at",
+    "finished_at",
+)
+
+
+def pod_row(
+    pod: PodObject, *, podgroup_id: int, pod_class_id: int, node_ids: Mapping[str, int]
+) -> Row:
+    phase = pod_phase(pod)
+    node_id = None
+    if phase != "Pending":
+        node_id = node_ids.get(pod.node)
+    return {
+        "uid": stored_uid(pod.meta.uid),
+        "namespace": pod.meta.namespace,
+        "name": pod.meta.name,
+        "podgroup_id": podgroup_id,
+        "pod_class_id": pod_class_id,
+        "task": pod.task[:63],
+        "index": pod.task_index or 0,
+        "job_version": pod.job_version or 0,
+        "node_id": node_id,
+        "phase": phase,
+        "exit_code": pod.exit_code,
+        "message": (pod.message or pod.reason)[:_LONGEST_MESSAGE],
+        "created_at": pod.meta.created or LONG_AGO,
+        "bound_at": _bound_at(pod),
+        "started_at": pod.started,
+        "finished_at": pod.finished,
+    }
+
+
+def pod_phase(pod: PodObject) -> str:
+    """Kubernetes calls a pod Pending until its containers run, also when it has a node."""
+    if pod.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED):
+        return pod.phase.value
+    if not pod.node:
+        return "Pending"
+    if pod.meta.deleted:
+        return "Releasing"
+    if pod.phase is PodPhase.PENDING:
+        return "Bound"
+    return pod.phase.value
+
+
+def _bound_at(pod: PodObject) -> datetime | None:
+    if not pod.node:
+        return None
+    if pod.scheduled is not None and pod.scheduled.since is not None:
+        return pod.scheduled.since
+    return pod.started

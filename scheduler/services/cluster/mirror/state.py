@@ -1,0 +1,59 @@
+"""The row that says how well the cluster is heard. Pages and sessions read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils import timezone
+
+from scheduler import notify
+from scheduler.models import ClusterState, Mirror
+
+LONGEST_NAME = 63
+
+
+class OtherCluster(Exception):
+    """The database mirrors another cluster than the one that answers."""
+
+    def __init__(self, server: str, known: str) -> None:
+        super().__init__(
+            f"The API server {server} is that of another cluster: "
+            f"this database mirrors the cluster at {known}. "
+            "Use another database, or another folder: FUMAROLE_VAR=/path/to/folder"
+        )
+
+
+def begin(*, cluster_uid: str, server: str, version: str, name: str) -> None:
+    """A watcher has reached the cluster and reads it anew. Raises `OtherCluster`."""
+    mirror, _ = Mirror.objects.get_or_create(pk=1)
+    if mirror.cluster_uid and mirror.cluster_uid != cluster_uid:
+        raise OtherCluster(server, mirror.server)
+    Mirror.objects.filter(pk=1).update(
+        cluster_uid=cluster_uid,
+        server=server[:255],
+        version=version[:64],
+        heard_at=timezone.now(),
+        synced_at=None,
+        problem="",
+    )
+    ClusterState.objects.filter(pk=1).update(name=name[:LONGEST_NAME])
+    notify.cluster_changed()
+
+
+def note_written(positions: Mapping[str, str], now: datetime) -> None:
+    """In the transaction that wrote everything up to these versions."""
+    Mirror.objects.filter(pk=1).update(positions=dict(positions), heard_at=now)
+    Mirror.objects.filter(pk=1, synced_at=None).update(synced_at=now)
+
+
+def note_heard(at: datetime) -> None:
+    """The API server answers, whether or not anything has changed."""
+    Mirror.objects.filter(pk=1).update(heard_at=at, problem="")
+
+
+def note_problem(problem: str) -> None:
+    """It does not answer, or it cannot be mirrored."""
+    Mirror.objects.get_or_create(pk=1)
+    Mirror.objects.filter(pk=1).update(problem=problem[:512])
+    notify.cluster_changed()

@@ -1,0 +1,52 @@
+"""What a real cluster holds is changed there, and not here.
+
+The database only mirrors it: a change made here would be gone with the next look at the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.conf import is_kubernetes
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_FIXES = {
+    "Queue": "use kubectl or vcctl: kubectl edit queues.scheduling.volcano.sh NAME",
+    "Job": "use kubectl or vcctl: kubectl apply -f job.yaml",
+    "PodGroup": "use kubectl: kubectl apply -f podgroup.yaml",
+    "Pod": "use kubectl: kubectl apply -f pod.yaml, or kubectl delete pod NAME",
+    "Node": "use kubectl: kubectl cordon, kubectl drain or kubectl edit node NAME",
+    "Namespace": "use kubectl: kubectl create namespace NAME",
+    "PriorityClass": "use kubectl: kubectl apply -f priorityclass.yaml",
+}
+
+
+def refuse_if_mirrored(kind: str) -> None:
+    """Raises `Rejected` where the cluster is a real one."""
+    if not is_kubernetes():
+        return
+    message = (
+        f"A {kind} of a Kubernetes cluster is changed there: "
+        "this console watches the cluster and writes nothing to it. "
+        f"To change it, {_FIXES[kind]}."
+    )
+    raise Rejected([Violation("mirrored", "", "kind", message, _FIXES[kind])], by_state=True)
+
+
+def changed_in_cluster(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """For functions that change objects of this kind: refused where the cluster is a real one."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            refuse_if_mirrored(kind)
+            return function(*args, **kwargs)
+
+        return guarded
+
+    return decorate
