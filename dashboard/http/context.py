@@ -11,6 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from dashboard.http.access import access
 from dashboard.http.json_links import json_address
 from dashboard.live.notices import notices_for, site_notices
+from scheduler.conf import is_shadow
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
 from scheduler.selectors.accounts.preferences import preference_of
@@ -58,7 +59,21 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "places": _navigation(request),
         # Functions: only pages that show them ask the database.
         "cluster_name": cluster_name,
+        "cluster_mode": _mode_of_cluster(),
         "site_notices": lambda: notices_for(access(request).visible, site_notices()),
+    }
+
+
+def _mode_of_cluster() -> dict[str, str] | None:
+    """A badge beside the name of a real cluster; nothing for the simulated one."""
+    if not is_shadow():
+        return None
+    return {
+        "words": "Kubernetes · watching",
+        "title": (
+            "This console watches a Kubernetes cluster. Another scheduler places its pods; "
+            "reasons and figures are what this one finds."
+        ),
     }
 
 

@@ -18,7 +18,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard.http.middleware import DAMAGED
 from dashboard.live.redis_watch import ANSWER_SECONDS, ping
+from scheduler.conf import is_kubernetes
 from scheduler.outages import is_damage
+from scheduler.selectors.cluster.mirror import mirror_facts
 from scheduler.selectors.cluster.summary import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
@@ -46,6 +48,8 @@ def readyz(_request: HttpRequest) -> HttpResponse:
     checks = {}
     for name, check in CHECKS.items():
         checks[name] = outcome_of(check)
+    if is_kubernetes():
+        checks["cluster"] = outcome_of(check_cluster)
     if not all(outcome["ok"] for outcome in checks.values()):
         return JsonResponse({"status": "not ready", "checks": checks}, status=503)
     failing = _failing_checks()
@@ -120,6 +124,22 @@ def check_sessions() -> str:
             f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}"
         )
     return f"last session {max(0.0, age):.1f} s ago"
+
+
+def check_cluster() -> str:
+    """Only where a real one is mirrored."""
+    facts = mirror_facts()
+    if facts is None or facts.heard_at is None:
+        why = "Is the watcher running?"
+        if facts is not None and facts.problem:
+            why = facts.problem
+        raise NotReadyError(f"The cluster has not been heard yet. {why}")
+    if not facts.is_heard:
+        why = facts.problem or "Is the watcher running?"
+        raise NotReadyError(f"The cluster was not heard for {facts.silent_seconds:.0f} s. {why}")
+    if not facts.synced:
+        raise NotReadyError("The cluster is being read. Sessions begin when all of it is known.")
+    return f"heard {facts.silent_seconds:.1f} s ago"
 
 
 def future_words(ended_at: datetime) -> str:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from dashboard.http.health import FUTURE_SECONDS, future_words
 from dashboard.live.redis_watch import away_since
+from scheduler.selectors.cluster.mirror import mirror_facts
 from scheduler.selectors.cluster.summary import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
@@ -30,7 +31,7 @@ def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
     facts = facts or cluster_facts()
     found = [
         _paused_notice(facts),
-        _redis_notice() or _late_notice(facts),
+        _redis_notice() or _cluster_notice() or _late_notice(facts),
         _failing_notice(facts),
         _invalid_notice(facts),
     ]
@@ -94,6 +95,28 @@ def _redis_notice() -> Notice | None:
         "url": "/readyz",
         "link": "What is wrong",
     }
+
+
+def _cluster_notice() -> Notice | None:
+    """A real cluster that is not heard: what pages show of it may be old."""
+    facts = mirror_facts()
+    if facts is None or (facts.is_heard and facts.synced):
+        return None
+    why = facts.problem or "Is the watcher running?"
+    if facts.heard_at is None:
+        return _not_ready(f"The cluster has not been heard yet. {why}")
+    if not facts.is_heard:
+        return {
+            **_not_ready("The cluster was not heard for"),
+            "at": facts.heard_at.astimezone(UTC).isoformat(),
+            "after": f"now; what is shown of it may be old. {why}",
+        }
+    notice = _not_ready("The cluster is being read. Sessions begin when all of it is known.")
+    return {**notice, "level": "warning"}
+
+
+def _not_ready(text: str) -> Notice:
+    return {"level": "error", "text": text, "url": "/readyz", "link": "What is wrong"}
 
 
 def _late_notice(facts: ClusterFacts) -> Notice | None:

@@ -12,6 +12,7 @@ from dashboard.live.notices import notices_for, site_notices
 from dashboard.live.redis_watch import away_since
 from dashboard.present.queues import PresentedRow, present_queues
 from scheduler.notify import EVERYTHING
+from scheduler.selectors.cluster.mirror import mirror_facts
 from scheduler.selectors.cluster.summary import cluster_facts
 from scheduler.selectors.queues.listing import queue_rows
 from scheduler.selectors.queues.page import waiting_by_reason_and_queue
@@ -151,10 +152,19 @@ def _read_cluster(topics: set[str]) -> dict[str, Rows]:
         "lastSessionAt": last.isoformat() if last else None,
         "periodSeconds": facts.period_seconds,
         "isRedisAway": away_since() is not None,
+        "silentSince": _silent_since(),
         "notices": site_notices(facts),
     }
     rows = {"cluster": encode(row)}
     return dict.fromkeys(topics, rows)
+
+
+def _silent_since() -> str | None:
+    """Since when a real cluster was not heard."""
+    facts = mirror_facts()
+    if facts is None or facts.is_heard or facts.heard_at is None:
+        return None
+    return facts.heard_at.isoformat()
 
 
 def _read_jobs(topics: set[str]) -> dict[str, Rows]:

@@ -177,6 +177,7 @@ def present_node(row: NodeRow, resources: Iterable[str]) -> Context:
         "kind": row.kind,
         "state": row.state,
         "pods": row.pods,
+        "others": row.taken.amount("pods"),
         "limit": row.allocatable.amount("pods"),
         "bars": [_bar(row, name) for name in resources],
     }
@@ -190,6 +191,9 @@ def _bar(row: NodeRow, resource: str) -> Context:
     used = row.used.amount(resource)
     promised = row.promised.amount(resource)
     words = f"{shown(resource, used)} of {with_unit(resource, has)}"
+    taken = ""
+    if row.taken.amount(resource):
+        taken = with_unit(resource, row.taken.amount(resource))
     kept = ""
     if promised:
         kept = shown(resource, promised)
@@ -201,6 +205,7 @@ def _bar(row: NodeRow, resource: str) -> Context:
         "title": title,
         "resource": resource,
         "promised": kept,
+        "taken": taken,
         "words": words,
         "free": free,
         "bar": bar_html(

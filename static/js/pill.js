@@ -1,6 +1,6 @@
 // The connection pill: Live, Reconnecting, Stale since when. What is stale is greyed and dated, so
-// that nobody takes it for live. While the page is connected but the server misses Redis, it says
-// that.
+// that nobody takes it for live. While the page is connected but the server misses Redis, or the
+// cluster, it says that.
 
 import { setText } from "./elements.js";
 import { CLOCK } from "./times.js";
@@ -20,27 +20,44 @@ export function showConnection(live) {
   if (!pill) return;
   const strip = document.getElementById("as-of");
   let isRedisAway = false;
+  let silentSince = null;
+  const stateNow = () => {
+    if (live.state !== "live") return live.state;
+    if (isRedisAway) return "impaired";
+    return silentSince ? "silent" : "live";
+  };
   const show = () => {
-    const state = live.state === "live" && isRedisAway ? "impaired" : live.state;
+    const state = stateNow();
     const isStale = state === "stale" || state === "signed-out";
-    showPill(pill, state, live.freshAt);
+    showPill(pill, state, live.freshAt, silentSince);
     document.body.classList.toggle("is-stale", isStale);
     if (strip) showStrip(strip, live, isStale);
   };
   live.addEventListener("state", show);
   live.follow("cluster", ({ rows }) => {
-    for (const row of rows) isRedisAway = row.isRedisAway;
+    for (const row of rows) {
+      isRedisAway = row.isRedisAway;
+      silentSince = row.silentSince;
+    }
     show();
   });
   strip?.querySelector("button").addEventListener("click", () => {
     if (live.state === "signed-out") location.reload();
     else live.retry();
   });
+  setInterval(() => silentSince && show(), 1000); // the seconds of its silence go on
   show();
 }
 
-function showPill(pill, state, freshAt) {
-  const words = state === "stale" ? `Stale since ${clock(freshAt)}` : WORDS[state];
+function wordsFor(state, freshAt, silentSince) {
+  if (state === "stale") return `Stale since ${clock(freshAt)}`;
+  if (state !== "silent") return WORDS[state];
+  const seconds = Math.max(0, Math.round((Date.now() - new Date(silentSince)) / 1000));
+  return `Cluster not heard for ${seconds} s`;
+}
+
+function showPill(pill, state, freshAt, silentSince) {
+  const words = wordsFor(state, freshAt, silentSince);
   pill.dataset.state = state;
   pill.title = explain(state, `The page shows the state of ${clock(freshAt)}.`);
   setText(pill.querySelector(".pill-text"), words);
@@ -63,6 +80,11 @@ function explain(state, since) {
       return (
         "Redis does not answer. No sessions run until it is back, and changes appear here every " +
         "few seconds only."
+      );
+    case "silent":
+      return (
+        "The API server of the cluster does not answer, or its watcher does not run. What is " +
+        "shown of the cluster may be old."
       );
     case "live":
       return "Changes appear here by themselves.";

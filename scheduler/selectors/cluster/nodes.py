@@ -22,7 +22,8 @@ OCCUPYING = (*PLACED, "Releasing", "Unknown")
 class NodeRow:
     """One machine.
 
-    `used` is what its pods hold, those that are leaving included; `promised` is kept for pods that
+    `used` is what its pods hold, those that are leaving included. `taken` is the part of it that
+    pods of other schedulers hold, which are not among `pods`. `promised` is kept for pods that
     wait.
     """
 
@@ -37,6 +38,7 @@ class NodeRow:
     leaving: Resources
     promised: Resources
     pods: int
+    taken: Resources = NOTHING
 
     @property
     def takes_pods(self) -> bool:
@@ -94,11 +96,18 @@ def _node_row(node: Node, load: NodeLoad) -> NodeRow:
         taints=tuple(node.taints),
         labels=node.labels,
         allocatable=node.allocatable,
-        used=load.used,
+        used=_all_in_use(load.used, node.taken),
         leaving=load.leaving,
         promised=load.promised,
         pods=load.pods,
+        taken=node.taken,
     )
+
+
+def _all_in_use(used: Resources, taken: Resources) -> Resources:
+    if not taken:
+        return used
+    return used + taken
 
 
 def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLoad]:

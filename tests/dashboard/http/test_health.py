@@ -9,9 +9,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from scheduler.models import ClusterState, SchedulingSession
+from dashboard.live.notices import site_notices
+from scheduler.models import ClusterState, Mirror, SchedulingSession
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.conftest import RedisServer, free_port
+from tests.mirrored import kubernetes_mode
 
 pytestmark = pytest.mark.django_db
 
@@ -161,3 +163,52 @@ class TestReady:
             "redis": False,
             "sessions": True,
         }
+
+
+# A real cluster that is mirrored
+
+
+def _mirror(**columns):
+    Mirror.objects.update_or_create(pk=1, defaults=columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"problem": "connection refused"}, "has not been heard yet. connection refused"),
+        ({"heard": 12, "synced": True}, "was not heard for 12 s"),
+        ({"heard": 1, "synced": False}, "is being read"),
+    ],
+)
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_that_is_not_heard_makes_it_unready(client, columns, words):
+    now = timezone.now()
+    heard = columns.get("heard")
+    _mirror(
+        problem=columns.get("problem", ""),
+        heard_at=None if heard is None else now - timedelta(seconds=heard),
+        synced_at=now if columns.get("synced") else None,
+    )
+
+    with kubernetes_mode():
+        answer = client.get("/readyz")
+        notices = site_notices()
+
+    assert answer.status_code == 503
+    assert words in answer.json()["checks"]["cluster"]["message"]
+    assert any("cluster" in notice["text"] for notice in notices)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_that_is_heard_is_in_order(client):
+    _mirror(heard_at=timezone.now(), synced_at=timezone.now())
+
+    with kubernetes_mode():
+        answer = client.get("/readyz")
+
+    assert answer.json()["checks"]["cluster"]["ok"]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_simulated_cluster_is_not_asked_for(client):
+    assert "cluster" not in client.get("/readyz").json()["checks"]
