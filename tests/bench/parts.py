@@ -19,6 +19,7 @@ from tests.bench.clusters import Size, busy, contended, roomy, singles, takers
 from tests.bench.database import sessions_end_to_end
 from tests.bench.database_growth import database_growth
 from tests.bench.measuring import Timing, after, interleaved, peak_memory
+from tests.bench.mirror import mirror
 from tests.bench.quality import quality
 from tests.bench.queue_writes import queue_writes
 from tests.bench.submits import submits
@@ -298,4 +299,5 @@ PARTS: dict[str, Part] = {
     "submits": submits,
     "api": api,
     "queue-writes": queue_writes,
+    "mirror": mirror,
 }
