@@ -60,11 +60,12 @@ class Objects:
 
     def drop(self, uid: str) -> Any | None:
         """What was known. Another object of the same name stays."""
-        before = self.by_uid.pop(uid, None)
-        if before is None:
+        if uid not in self.by_uid:
             return None
-        if self.by_key.get(before.meta.key) is before:
-            del self.by_key[before.meta.key]
+        before = self.by_uid.pop(uid)
+        key = before.meta.key
+        if self.by_key.get(key) is before:
+            del self.by_key[key]
         return before
 
 

@@ -92,6 +92,7 @@ def _pods_of_cluster(api: Any) -> dict[str, Any]:
         for group in _items(api, PODGROUPS_PATH)
         if group["spec"].get("queue", "default") in queues
     }
+    nodes = {node["metadata"]["name"] for node in _items(api, "/api/v1/nodes")}
     found = {}
     for pod in _items(api, "/api/v1/pods"):
         spec = pod["spec"]
@@ -104,7 +105,10 @@ def _pods_of_cluster(api: Any) -> dict[str, Any]:
         if meta.get("deletionTimestamp") and not spec.get("nodeName"):
             continue
         group = named or f"podgroup-{meta['uid']}"
-        found[meta["uid"]] = (meta["name"], group, spec.get("nodeName"), _phase(pod))
+        node = spec.get("nodeName")
+        if node not in nodes:  # a pod may be bound to a node that does not exist
+            node = None
+        found[meta["uid"]] = (meta["name"], group, node, _phase(pod))
     return found
 
 
