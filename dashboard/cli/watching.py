@@ -26,7 +26,7 @@ Watch = Annotated[
 Interval = Annotated[
     float,
     typer.Option(
-        "--interval", metavar="SECONDS", min=0.2, help="Seconds between two looks of --watch."
+        "--interval", metavar="SECONDS", min=0.2, help="Seconds between two refreshes of --watch."
     ),
 ]
 DEFAULT_INTERVAL = 2.0

@@ -85,7 +85,7 @@ SETTINGS_OF_PRESETS: Final = (
         "allocate",
         "setAside",
         0,
-        "So many large gangs at most get a place in the future: nodes that take only pods that "
+        "At most this many large gangs get a place in the future: nodes that take only pods that "
         "end in time, or that fit beside the gang. It needs declared run times "
         "(fumarole.io/run-seconds).",
     ),
@@ -149,7 +149,7 @@ OTHER_SETTINGS: Final = (
         "shed",
         "graceSessions",
         3,
-        "A gang that fell below its minimum keeps its other pods for so many sessions.",
+        "A gang that fell below its minimum keeps its other pods for this many sessions.",
     ),
     Setting(
         "backfill",
@@ -161,7 +161,7 @@ OTHER_SETTINGS: Final = (
         "overcommit",
         "overcommit-factor",
         1.2,
-        "Gangs are admitted until they ask for so many times the cluster.",
+        "Gangs are admitted until they ask for this many times the cluster.",
     ),
     Setting(
         "sla",
@@ -180,7 +180,7 @@ OTHER_SETTINGS: Final = (
         "capacity",
         "ancestorReclaimLevel",
         0,
-        "So many levels above the leaf, a queue within its deserved may reclaim for the leaf.",
+        "This many levels above the leaf, a queue within its deserved may reclaim for the leaf.",
     ),
     Setting(
         "nodeorder", "mostrequested.weight", 0, "How much a node that is nearly full is preferred."

@@ -208,7 +208,7 @@ def _show_saved(saved: Mapping[str, Any], done: str, dry_run: bool, form: Format
     options={**_SETTINGS, "weight": (Weight, 1)},
 )
 def create_queue(name: QueueArgument = "", option: QueueOption = "", **given: Any) -> None:
-    """Make a queue: below root if you give no --parent, and Open if you give no --state."""
+    """Create a queue: below root if you give no --parent, and Open if you give no --state."""
     wanted = queue_name(name, option, "create")
     manifest = {
         "apiVersion": VERSION,

@@ -113,7 +113,7 @@ def choose_preset(
 ) -> None:
     """Replace the policy by one of the presets; the next session follows it.
 
-    Says what that session would do differently, and asks first, unless told --yes.
+    Says what that session would do differently, and asks first, unless you give --yes.
     """
     body = _with_reason({"preset": name}, reason)
     if not _would_change(body, dry_run):
