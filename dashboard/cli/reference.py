@@ -73,9 +73,11 @@ def reference() -> str:
     root: Any = typer.main.get_command(program())
     codes = "\n".join(f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
     some = root.commands["whoami"]
-    connection = "\n".join(
-        _option_text(parameter) for parameter in some.params if parameter.name in CONNECTION_OPTIONS
-    )
+    texts = []
+    for parameter in some.params:
+        if parameter.name in CONNECTION_OPTIONS:
+            texts.append(_option_text(parameter))
+    connection = "\n".join(texts)
     parts = [_HEAD.format(help=HELP, codes=codes, connection=connection)]
     groups = set()
     for name, command in root.commands.items():
@@ -126,9 +128,8 @@ def _argument_text(parameter: Any) -> str:
 
 
 def _option_text(parameter: Any) -> str:
-    flags = ", ".join(
-        f"`{flag}`" for flag in sorted([*parameter.opts, *parameter.secondary_opts], key=len)
-    )
+    shortest_first = sorted([*parameter.opts, *parameter.secondary_opts], key=len)
+    flags = ", ".join(f"`{flag}`" for flag in shortest_first)
     if parameter.metavar:
         value = f" `{parameter.metavar}`"
     else:

@@ -28,14 +28,11 @@ def amount_of(amount: int | None, resource: str) -> str:
 @register.filter
 def amounts(resources: Mapping[str, int]) -> str:
     """ "8 GPU · 32 CPU · 128 Gi"; "–" for nothing."""
-    return (
-        " · ".join(
-            with_unit(name, resources[name]).replace(" ", "\N{NO-BREAK SPACE}")
-            for name in in_page_order(resources)
-            if resources[name]
-        )
-        or "–"
-    )
+    words = []
+    for name in in_page_order(resources):
+        if resources[name]:
+            words.append(with_unit(name, resources[name]).replace(" ", "\N{NO-BREAK SPACE}"))
+    return " · ".join(words) or "–"
 
 
 @register.filter

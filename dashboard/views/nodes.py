@@ -272,13 +272,14 @@ def _free_room(found: Fragmentation) -> Context:
         words += f", no node with {shown(resource, missing[0])}"
     else:
         words += f", up to {shown(resource, found.largest)} on one node"
+    room = []
+    for size, nodes in found.room_for:
+        room.append({"size": with_unit(resource, size), "nodes": nodes})
     return {
         "title": short_name(resource),
         "words": words,
         "warning": found.is_fragmented,
-        "room": [
-            {"size": with_unit(resource, size), "nodes": nodes} for size, nodes in found.room_for
-        ],
+        "room": room,
     }
 
 

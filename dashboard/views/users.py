@@ -88,12 +88,13 @@ def grants(request: HttpRequest) -> HttpResponse:
     name = request.GET.get("queue", ROOT)
     if not mine.may(Permission.VIEW, name) or not Queue.objects.filter(name=name).exists():
         name = next(iter(sorted(_administered(mine))), ROOT)
+    shown_grants = []
+    for grant, inherited in effective_grants(name):
+        shown_grants.append({"row": grant, "inherited": inherited})
     context = {
         "queue": name,
         "queues": sorted(_administered(mine)),
-        "grants": [
-            {"row": grant, "inherited": inherited} for grant, inherited in effective_grants(name)
-        ],
+        "grants": shown_grants,
         "roles": ROLES.items(),
         "may_grant": mine.may(Permission.ADMINISTER, name),
         "people": list(

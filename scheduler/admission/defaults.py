@@ -46,9 +46,11 @@ def queue_defaults(manifest: object) -> Defaults:
         "dequeueStrategy": (_is_blank(spec.get("dequeueStrategy")), "traverse"),
         "state": (_is_blank(spec.get("state")) and _is_blank(status.get("state")), "Open"),
     }
-    return [
-        (("spec", field), value) for field, (left_out, value) in is_left_out.items() if left_out
-    ] + _hierarchy_defaults(manifest)
+    defaults: Defaults = []
+    for field, (left_out, value) in is_left_out.items():
+        if left_out:
+            defaults.append((("spec", field), value))
+    return defaults + _hierarchy_defaults(manifest)
 
 
 def _is_blank(value: object) -> bool:

@@ -119,10 +119,13 @@ class JobFacts:
 
     def retrying(self, name: str) -> JobFacts:
         """The same once more, after this task was started again."""
-        tasks = tuple(
-            replace(task, retries=task.retries + (task.name == name)) for task in self.tasks
-        )
-        return replace(self, retry_count=self.retry_count + 1, tasks=tasks)
+        tasks = []
+        for task in self.tasks:
+            if task.name == name:
+                tasks.append(replace(task, retries=task.retries + 1))
+            else:
+                tasks.append(task)
+        return replace(self, retry_count=self.retry_count + 1, tasks=tuple(tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,9 +449,9 @@ def dependency_of(task: Mapping[str, object]) -> Dependency:
 
 def waits_for_itself(dependencies: Mapping[str, Iterable[str]]) -> list[str]:
     """Tasks that could never begin, because they wait for each other in a ring."""
-    waiting = {
-        name: len(set(needed) & dependencies.keys()) for name, needed in dependencies.items()
-    }
+    waiting = {}
+    for name, needed in dependencies.items():
+        waiting[name] = len(set(needed) & dependencies.keys())
     followers: dict[str, list[str]] = {}
     for name, needed in dependencies.items():
         for other in set(needed) & dependencies.keys():

@@ -139,9 +139,11 @@ def _choose_target(
     chance: random.Random, mix: Mix, shape: Shape, targets: Sequence[Target]
 ) -> Target:
     wants_gpu = max(shape.gpus) > 0
-    fitting = [
-        target for target in targets if (target.takes_gpu if wants_gpu else target.takes_cpu)
-    ] or list(targets)
+    if wants_gpu:
+        fitting = [target for target in targets if target.takes_gpu]
+    else:
+        fitting = [target for target in targets if target.takes_cpu]
+    fitting = fitting or list(targets)
     if mix.favourite and chance.random() < mix.favourite:
         return fitting[0]
     return chance.choice(fitting)

@@ -27,10 +27,11 @@ def packed(told: Iterable[tuple[int, str, str, str]], at: str) -> list[dict[str,
     ids: dict[tuple[str, str], list[int]] = {}
     for pod_id, key, reason, message in told:
         ids.setdefault((reason, general(message, key)), []).append(pod_id)
-    return [
-        {"reason": reason, "message": message, "pods": _to_ranges(sorted(found)), "at": at}
-        for (reason, message), found in sorted(ids.items())
-    ]
+    entries = []
+    for (reason, message), found in sorted(ids.items()):
+        pods = _to_ranges(sorted(found))
+        entries.append({"reason": reason, "message": message, "pods": pods, "at": at})
+    return entries
 
 
 def _to_ranges(ids: Sequence[int]) -> list[list[int]]:

@@ -34,10 +34,10 @@ def averages(
     steps = np.clip(np.array(edges, dtype=np.float64), times[0] if len(times) else 0.0, None)
     found: dict[str, dict[str, list[int | None]]] = {}
     for figure in FIGURES:
-        found[figure] = {
-            resource: _averages_per_step(points, times, steps, figure, resource)
-            for resource in _resource_names(points, figure)
-        }
+        by_resource = {}
+        for resource in _resource_names(points, figure):
+            by_resource[resource] = _averages_per_step(points, times, steps, figure, resource)
+        found[figure] = by_resource
     return found
 
 

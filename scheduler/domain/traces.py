@@ -221,14 +221,11 @@ def target_of(job: TraceJob, number: int, targets: Sequence[Target]) -> Target:
 
     Otherwise one of the targets, always the same for the same name.
     """
-    found = next(
-        (
-            target
-            for target in targets
-            if job.queue and target.queue in (job.queue, f"vc-{job.queue}")
-        ),
-        None,
-    )
+    found = None
+    for target in targets:
+        if job.queue and target.queue in (job.queue, f"vc-{job.queue}"):
+            found = target
+            break
     return (
         found or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
     )

@@ -182,10 +182,9 @@ def simulate_rest(
             rest = run_to_rest(scenario.cluster, policy, options.rest)
             found.append((scenario.name, policy_name, rest))
     if options.output == "json":
-        documents = [
-            {"name": name, "policy": policy, "rest": rest.document()}
-            for name, policy, rest in found
-        ]
+        documents = []
+        for name, title, rest in found:
+            documents.append({"name": name, "policy": title, "rest": rest.document()})
         write_json(out, documents)
     else:
         for name, policy_name, rest in found:

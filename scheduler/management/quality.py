@@ -57,9 +57,10 @@ def as_document(figures: Quality, rests: list[SessionRest]) -> dict[str, Any]:
 
 
 def as_text(figures: Quality, rests: list[SessionRest]) -> str:
-    by_action = ", ".join(
-        f"{action} {count}" for action, count in figures.evictions_by_action.items()
-    )
+    counts = []
+    for action, count in figures.evictions_by_action.items():
+        counts.append(f"{action} {count}")
+    by_action = ", ".join(counts)
     lines = [
         f"The last {_span_in_words(figures.seconds)}:",
         f"  placements               {figures.placements}",

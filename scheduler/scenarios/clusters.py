@@ -160,10 +160,12 @@ def _read_queues(fields: Fields) -> tuple[Queue, ...]:
 
     specs = _read_all(fields, "queues", read, lambda spec: spec.name)
     tree = QueueTree(specs)
-    queues = (
-        Queue(spec, spec.state, held[spec.name]) if spec.name in held else derived(spec, tree)
-        for spec in specs
-    )
+    queues = []
+    for spec in specs:
+        if spec.name in held:
+            queues.append(Queue(spec, spec.state, held[spec.name]))
+        else:
+            queues.append(derived(spec, tree))
     aged: list[Queue] = []
     for queue in queues:
         aged.append(replace(queue, created=created[queue.name]))
@@ -196,26 +198,25 @@ def derived(spec: QueueSpec, tree: QueueTree) -> Queue:
 
 def cluster_of(snapshot: Snapshot) -> Cluster:
     """The values behind a snapshot; free rows are left out."""
-    said = {
-        key: int(said)
-        for key, said, alive in zip(
-            snapshot.groups.key, snapshot.groups.said, snapshot.groups.alive, strict=True
-        )
-        if alive and said
-    }
+    groups = snapshot.groups
+    said = {}
+    for key, digest, alive in zip(groups.key, groups.said, groups.alive, strict=True):
+        if alive and digest:
+            said[key] = int(digest)
     nodes = []
     for row in range(len(snapshot.nodes)):
         nodes.append(_node_at(snapshot, row))
+    podgroups = []
+    for row in map(int, np.flatnonzero(groups.alive)):
+        podgroups.append(_podgroup_at(snapshot, row))
+    pods = []
+    for row in map(int, np.flatnonzero(snapshot.pods.status != PodStatus.GONE)):
+        pods.append(_pod_at(snapshot, row))
     return Cluster(
         nodes=tuple(nodes),
         queues=snapshot.queues,
-        podgroups=tuple(
-            _podgroup_at(snapshot, row) for row in map(int, np.flatnonzero(snapshot.groups.alive))
-        ),
-        pods=tuple(
-            _pod_at(snapshot, row)
-            for row in map(int, np.flatnonzero(snapshot.pods.status != PodStatus.GONE))
-        ),
+        podgroups=tuple(podgroups),
+        pods=tuple(pods),
         said=said,
         taken_at=snapshot.taken_at,
         session=snapshot.session,

@@ -115,10 +115,10 @@ def _write_affinity(constraint: Constraint) -> dict[str, Any]:
             "nodeSelectorTerms": [_write_term(term) for term in constraint.required]
         }
     if constraint.preferred:
-        affinity[_PREFERRED] = [
-            {"weight": preferred.weight, "preference": _write_term(preferred.term)}
-            for preferred in constraint.preferred
-        ]
+        affinity[_PREFERRED] = []
+        for preferred in constraint.preferred:
+            term = _write_term(preferred.term)
+            affinity[_PREFERRED].append({"weight": preferred.weight, "preference": term})
     if affinity:
         return {"nodeAffinity": affinity}
     return {}

@@ -147,13 +147,12 @@ def _read_tiers(fields: Fields, notices: _Notices) -> tuple[Tier, ...]:
     seen: set[str] = set()
     for entry, place in notices.attempt(fields.values, "tiers", otherwise=[]):
         plugins = notices.attempt(_plugins_of, entry, place, otherwise=[])
-        tiers.append(
-            tuple(
-                config
-                for plugin in plugins
-                if (config := _read_plugin(plugin, seen, notices)) is not None
-            )
-        )
+        tier = []
+        for plugin in plugins:
+            config = _read_plugin(plugin, seen, notices)
+            if config is not None:
+                tier.append(config)
+        tiers.append(tuple(tier))
     return tuple(tiers)
 
 
@@ -310,11 +309,10 @@ def _refuse_two_answers(policy: Policy, fields: Fields, notices: _Notices) -> No
     """`proportion` and `capacity` may stand together only as long as they do not answer the same
     question, save queue order.
     """
-    both = {
-        plugin.name: plugin
-        for plugin in policy.plugins()
-        if plugin.name in ("proportion", "capacity")
-    }
+    both = {}
+    for plugin in policy.plugins():
+        if plugin.name in ("proportion", "capacity"):
+            both[plugin.name] = plugin
     if len(both) < 2:
         return
     shared = []
@@ -343,10 +341,9 @@ def policy_document(policy: Policy) -> dict[str, Any]:
         "tiers": tiers,
     }
     if policy.configurations:
-        written["configurations"] = [
-            {"name": name, "arguments": dict(settings)}
-            for name, settings in policy.configurations.items()
-        ]
+        written["configurations"] = []
+        for name, settings in policy.configurations.items():
+            written["configurations"].append({"name": name, "arguments": dict(settings)})
     if not policy.unlisted_flags:
         written["unlistedFlags"] = "off"
     return written

@@ -9,16 +9,16 @@ from scheduler.engine.decisions import Evict, Outcome, QueueFigures
 
 def outcome_document(name: str, outcome: Outcome) -> dict[str, Any]:
     """Ready for `json.dumps`; amounts are Kubernetes quantities."""
+    reasons = {}
+    for podgroup, reason in outcome.reasons.items():
+        reasons[podgroup] = {"code": reason.code.value, "message": reason.message}
     return {
         "name": name,
         "binds": {bind.pod: bind.node for bind in outcome.binds},
         "evictions": [_eviction_report(eviction) for eviction in outcome.evictions],
         "pipelined": {reservation.pod: reservation.node for reservation in outcome.reservations},
         "phases": {podgroup: phase.label for podgroup, phase in outcome.phases.items()},
-        "reasons": {
-            podgroup: {"code": reason.code.value, "message": reason.message}
-            for podgroup, reason in outcome.reasons.items()
-        },
+        "reasons": reasons,
         "queues": {queue: _figures_report(figures) for queue, figures in outcome.queues.items()},
     }
 

@@ -157,14 +157,10 @@ def _is_ready(reader: Reader, conditions: object) -> bool:
     given = []
     for index, item in enumerate(reader.items(conditions, "status.conditions")):
         given.append(_read_condition(reader, item, f"status.conditions[{index}]"))
-    return next(
-        (
-            condition.get("status") == "True"
-            for condition in given
-            if condition.get("type") == "Ready"
-        ),
-        True,
-    )
+    for condition in given:
+        if condition.get("type") == "Ready":
+            return bool(condition.get("status") == "True")
+    return True
 
 
 def _read_condition(reader: Reader, value: object, path: str) -> Mapping[str, object]:

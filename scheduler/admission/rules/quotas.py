@@ -215,17 +215,15 @@ def _overshoot_message(what: str, resource: str, whose: str, amount: int, limit:
 
 def _largest_shares(resource: str, shares: Mapping[str, Resources]) -> str:
     """ "c1 3, c2 2 and 4 more"."""
-    largest = sorted(
-        (
-            (share.amount(resource), name)
-            for name, share in shares.items()
-            if share.amount(resource)
-        ),
-        reverse=True,
-    )
-    rows = ", ".join(
-        f"{name} {format_quantity(resource, part)}" for part, name in largest[:_SIBLINGS_SHOWN]
-    )
+    largest = []
+    for name, share in shares.items():
+        if share.amount(resource):
+            largest.append((share.amount(resource), name))
+    largest.sort(reverse=True)
+    parts = []
+    for part, name in largest[:_SIBLINGS_SHOWN]:
+        parts.append(f"{name} {format_quantity(resource, part)}")
+    rows = ", ".join(parts)
     more = len(largest) - _SIBLINGS_SHOWN
     if more > 0:
         return f"{rows} and {more} more"

@@ -131,11 +131,10 @@ def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> S
     `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`).
     """
     namespaces = dict(_NAMESPACE.rows(name=namespace))
-    names = queue_names | {
-        str(annotations[QUEUE_ANNOTATION])
-        for annotations in namespaces.values()
-        if annotations.get(QUEUE_ANNOTATION)
-    }
+    names = set(queue_names)
+    for marks in namespaces.values():
+        if marks.get(QUEUE_ANNOTATION):
+            names.add(str(marks[QUEUE_ANNOTATION]))
     rows = []
     for name in sorted(names):
         for row in _QUEUE.rows(name=name):

@@ -238,9 +238,8 @@ def queue_activity(queues: Collection[str], limit: int = 100) -> list[dict[str, 
     events = Event.objects.filter(records_of(queues, "last_at")).exclude(
         reason__in=WAITING_REASONS
     )[:limit]
-    entries = [_command_entry(command) for command in commands] + [
-        _event_entry(event) for event in events
-    ]
+    entries = [_command_entry(command) for command in commands]
+    entries += [_event_entry(event) for event in events]
     return sorted(entries, key=lambda entry: entry["at"], reverse=True)[:limit]
 
 

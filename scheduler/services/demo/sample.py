@@ -209,13 +209,11 @@ def _fit_to_cluster(amounts: object, has: Resources) -> Resources:
     Nothing of what this cluster does not have.
     """
     given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
-    return Resources(
-        {
-            name: _round_down(name, amount * has.amount(name) // whole[name])
-            for name, amount in given.items()
-            if has.amount(name)
-        }
-    )
+    scaled = {}
+    for name, amount in given.items():
+        if has.amount(name):
+            scaled[name] = _round_down(name, amount * has.amount(name) // whole[name])
+    return Resources(scaled)
 
 
 def _round_down(resource: str, amount: int) -> int:

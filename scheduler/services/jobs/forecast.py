@@ -193,23 +193,24 @@ def _forecast_of(key: str, job: JobManifest, outcome: Outcome) -> Forecast:
         if bind.podgroup == key:
             nodes[bind.node] = nodes.get(bind.node, 0) + 1
     placed = sum(nodes.values())
-    victims = tuple(
-        (evict.pod, evict.queue) for evict in outcome.evictions if evict.beneficiary == key
-    )
+    victims = []
+    for evict in outcome.evictions:
+        if evict.beneficiary == key:
+            victims.append((evict.pod, evict.queue))
     if placed >= max(1, job.min_available):
         return Forecast(
             Prospect.STARTS,
             _start_words(placed, len(nodes)),
             nodes=nodes,
             placed=placed,
-            victims=victims,
+            victims=tuple(victims),
         )
     if victims:
         words = (
             f"It would start as soon as {len(victims)} {_pod_or_pods(len(victims))} of others "
             "have made room for it."
         )
-        return Forecast(Prospect.MAKES_ROOM, words, victims=victims)
+        return Forecast(Prospect.MAKES_ROOM, words, victims=tuple(victims))
     return _waiting_forecast(outcome.reasons.get(key))
 
 

@@ -58,14 +58,11 @@ def sync_jobs(ids: Iterable[int], news: Mapping[int, PolicyEvents] | None = None
         if news:
             facts = facts_of(jobs)
             told = [job for job in jobs if job.pk in news]
-            take_steps(
-                [
-                    (job, step)
-                    for job in told
-                    for step in _by_policy(job, facts[job.pk], news[job.pk])
-                ],
-                now,
-            )
+            steps = []
+            for job in told:
+                for step in _by_policy(job, facts[job.pk], news[job.pk]):
+                    steps.append((job, step))
+            take_steps(steps, now)
         settle_jobs(jobs, now)
         announce(jobs)
 
@@ -206,13 +203,11 @@ def _start_ready_tasks(jobs: Sequence[tuple[Job, JobFacts]], now: datetime) -> N
     for job, facts in jobs:
         if facts.phase in (JobPhase.PENDING, JobPhase.RUNNING):
             waiting.append((job, facts))
-    stuck = _make_pods(
-        [
-            (job, _ready_task_templates(job, facts))
-            for job, facts in waiting
-            if not all(task.created for task in facts.tasks)
-        ]
-    )
+    ready = []
+    for job, facts in waiting:
+        if not all(task.created for task in facts.tasks):
+            ready.append((job, _ready_task_templates(job, facts)))
+    stuck = _make_pods(ready)
     take_steps([(job, NAMES_TAKEN) for job in stuck], now)
 
 

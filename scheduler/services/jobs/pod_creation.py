@@ -135,12 +135,11 @@ def create_pods(
         total += pods
         (now if total <= AT_ONCE else later).extend((job, task) for task in chosen)
     _create_at_once(now, priorities)
-    note_unmade(
-        [
-            UnmadePods(podgroup=job.podgroup, task=task["name"], end_index=task["replicas"])
-            for job, task in later
-        ]
-    )
+    unmade = []
+    for job, task in later:
+        replicas = task["replicas"]
+        unmade.append(UnmadePods(podgroup=job.podgroup, task=task["name"], end_index=replicas))
+    note_unmade(unmade)
     return total
 
 

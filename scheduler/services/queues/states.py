@@ -99,11 +99,11 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
     for change in changes:
         changed[change.name] = _changed(stored, change, live, now)
     _store(changed, changes, now)
-    drop_deletions(
-        change.name
-        for change in changes
-        if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED)
-    )
+    kept = []
+    for change in changes:
+        if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED):
+            kept.append(change.name)
+    drop_deletions(kept)
     _tell([change for change in changes if change.name not in silent], now)
     notify.queues_changed(changed)
     return Settled(changed, tuple(changes))

@@ -116,14 +116,11 @@ def _invalid(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, An
     if not problems:
         return []
     message = " ".join(problem.message for problem in problems)
-    before = next(
-        (
-            condition
-            for condition in queue.conditions
-            if condition.get("type") == "HierarchyInvalid"
-        ),
-        None,
-    )
+    before = None
+    for condition in queue.conditions:
+        if condition.get("type") == "HierarchyInvalid":
+            before = condition
+            break
     if before:
         since = before["since"]
     else:

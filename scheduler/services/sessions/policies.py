@@ -172,13 +172,10 @@ def _refuse_if_nothing_starts(policy: Policy) -> None:
     stopping = [omission for omission in omissions(policy) if omission.stops]
     if stopping:
         fix = "add allocate to the actions, or confirm that no job is to start (confirm=true)"
-        raise Rejected(
-            [
-                Violation("policy_starts_nothing", "", item.place, item.message, fix)
-                for item in stopping
-            ],
-            by_state=True,
-        )
+        violations = []
+        for item in stopping:
+            violations.append(Violation("policy_starts_nothing", "", item.place, item.message, fix))
+        raise Rejected(violations, by_state=True)
 
 
 def _refuse_if_bound(policy: Policy) -> None:
