@@ -8,13 +8,14 @@ Until then its nodes take only pods that will be gone by that moment, or that fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scheduler.domain.nodes import Amounts
+from scheduler.domain.resources import COMMON
 from scheduler.domain.tables import IS_ALLOCATED, Rows, Times
 from scheduler.engine.eviction.claims import (
     is_within_due,
@@ -119,37 +120,25 @@ class FuturePlaces:
         return self._blocks[mask]
 
     def _plan(self, gang: Gang, runs: Runs, others: list[FuturePlace]) -> FuturePlace | None:
-        ends, nodes, requests = self._expected_ends()
-        if not len(ends):
-            return None
+        departures = self._expected_departures()
         base = self._session.node_table.future() - sum(place.held for place in others)
         reserved = self._reserved_beside(gang)
 
-        def room_after(count: int) -> Amounts:
-            return base + _released(nodes[:count], requests[:count], base.shape[1])
+        def held_after(count: int) -> Amounts | None:
+            return self._lay_out(base, departures.released(count), runs, reserved)
 
-        if self._lay_out(room_after(len(ends)), runs, reserved) is None:
+        count = _fewest(len(departures), lambda count: held_after(count) is not None)
+        if count is None:
             return None
-        low = 0
-        high = len(ends)  # enough have left after `high`
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._lay_out(room_after(middle), runs, reserved) is None:
-                low = middle
-            else:
-                high = middle
-        held = self._lay_out(room_after(high), runs, reserved)
+        count = departures.all_at_once_with(count)
+        held = held_after(count)
         if held is None:
             return None
-        released = _released(nodes[:high], requests[:high], base.shape[1])
-        return FuturePlace(
-            gang, float(ends[high - 1]), held, np.maximum(0, held - released) * (held > 0)
-        )
+        blocked = np.maximum(0, held - departures.released(count))
+        return FuturePlace(gang, float(departures.ends[count - 1]), held, blocked)
 
-    def _expected_ends(self) -> tuple[Times, Rows, Amounts]:
-        """When pods that hold room will leave, as far as that is known, soonest first; with their
-        nodes and requests.
-        """
+    def _expected_departures(self) -> Departures:
+        """Of pods that hold room, as far as it is known when they end."""
         session = self._session
         pods = self._session.snapshot.pods
         rows = np.flatnonzero(IS_ALLOCATED[session.status] & (session.nodes >= 0))
@@ -159,11 +148,9 @@ class FuturePlaces:
         known = np.flatnonzero(ends > now)  # who is overdue may stay for any time
         order = known[np.argsort(ends[known], kind="stable")]
         rows = rows[order]
-        return (
-            ends[order],
-            session.nodes[rows].astype(np.intp),
-            session.request[session.pod_classes[rows]],
-        )
+        nodes = session.nodes[rows].astype(np.intp)
+        requests = session.request[session.pod_classes[rows]]
+        return Departures(ends[order], nodes, requests, len(session.node_table.names))
 
     def _reserved_beside(self, gang: Gang) -> Amounts:
         """What it must leave free because others are guaranteed it."""
@@ -173,31 +160,86 @@ class FuturePlaces:
             return np.zeros_like(wanted)
         return quotas.reserved.beside(gang.queue, wanted)
 
-    def _lay_out(self, room: Amounts, runs: Runs, reserved: Amounts) -> Amounts | None:
-        """What the gang takes of this room, by node; None if it does not fit."""
+    def _lay_out(
+        self, base: Amounts, released: Amounts, runs: Runs, reserved: Amounts
+    ) -> Amounts | None:
+        """What the gang takes by node, of what pods release first: the rest would stay idle until
+        then. None if it does not fit.
+        """
+        room = base + released
         held = np.zeros_like(room)
         for pod_class, count in runs:
             request = self._session.request[pod_class]
-            fitting = np.where(
-                self._session.node_scores(pod_class).suitable, copies(room - held, request), 0
-            )
+            suitable = self._session.node_scores(pod_class).suitable
+            fitting = np.where(suitable, copies(room - held, request), 0)
             if int(fitting.sum()) < count:
                 return None
-            order = np.argsort(-fitting, kind="stable")
-            taken = np.minimum(
-                fitting[order], np.maximum(0, count - (np.cumsum(fitting[order]) - fitting[order]))
-            )
-            held[:, order] += request[:, None] * taken
+            fitting_released = copies(released - held, self._scarce_part(request))
+            taken = _roomiest_first(np.minimum(fitting, fitting_released), count)
+            taken += _roomiest_first(fitting - taken, count - int(taken.sum()))
+            held += request[:, None] * taken
         left = (room - held).sum(axis=1)
         if (left < reserved)[reserved > 0].any():
             return None
         return held
 
+    def _scarce_part(self, request: Amounts) -> Amounts:
+        """Devices, if it asks for any: of the rest there is enough beside them. Else all but the
+        number of pods.
+        """
+        names = self._session.snapshot.resources
+        is_device = np.array([name not in COMMON for name in names], dtype=np.bool_)
+        is_amount = np.array([name != "pods" for name in names], dtype=np.bool_)
+        for counts in (is_device, is_amount):
+            if request[counts].any():
+                return np.where(counts, request, 0)
+        return request
 
-def _released(nodes: Rows, requests: Amounts, count: int) -> Amounts:
-    """Resources by nodes."""
-    columns = [
-        np.bincount(nodes, weights=requests[:, dim], minlength=count)
-        for dim in range(requests.shape[1])
-    ]
-    return np.array(columns, dtype=np.int64)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Departures:
+    """Pods that are expected to end, soonest first: when, on which node, and what they release."""
+
+    ends: Times
+    nodes: Rows
+    requests: Amounts
+    node_count: int
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def released(self, count: int) -> Amounts:
+        """What the first of them release: resources by nodes."""
+        columns = []
+        for dim in range(self.requests.shape[1]):
+            weights = self.requests[:count, dim]
+            columns.append(np.bincount(self.nodes[:count], weights, self.node_count))
+        return np.array(columns, dtype=np.int64)
+
+    def all_at_once_with(self, count: int) -> int:
+        """How many have ended at the moment in which so many have, or more."""
+        return int(np.searchsorted(self.ends, self.ends[count - 1], side="right"))
+
+
+def _fewest(most: int, is_enough: Callable[[int], bool]) -> int | None:
+    """The smallest number from 1 to `most` that is enough; None if not even `most` is."""
+    if not most or not is_enough(most):
+        return None
+    too_few = 0
+    enough = most
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if is_enough(middle):
+            enough = middle
+        else:
+            too_few = middle
+    return enough
+
+
+def _roomiest_first(fitting: Amounts, count: int) -> Amounts:
+    """How many of `count` pods each node takes, those first that take the most."""
+    order = np.argsort(-fitting, kind="stable")
+    before = np.cumsum(fitting[order]) - fitting[order]
+    taken = np.zeros_like(fitting)
+    taken[order] = np.minimum(fitting[order], np.maximum(0, count - before))
+    return taken

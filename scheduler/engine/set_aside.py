@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import Final
 
+from scheduler.domain.tables import Rows
 from scheduler.engine.eviction.claims import is_within_due, missing_amounts, missing_runs
 from scheduler.engine.eviction.whole_gangs import lay_out
 from scheduler.engine.future_places import Runs
@@ -16,6 +17,8 @@ LONG_WAIT: Final = 600.0
 """After so many seconds a gang beyond its queue's due may get a place in the future."""
 LOOKED_AT: Final = 8
 """So many of those gangs are tried, the oldest first."""
+DUE_WAIT: Final = 60.0
+"""After so many seconds a gang within its queue's due counts as one that finds no room."""
 
 
 def reserve_future_place(session: Session, gang: Gang) -> None:
@@ -26,10 +29,11 @@ def reserve_future_place(session: Session, gang: Gang) -> None:
         session.future_places.add(gang, missing_runs(session, gang))
 
 
-def reserve_for_longest_waiting(session: Session, gangs: Iterable[Gang]) -> None:
+def reserve_for_longest_waiting(session: Session, gangs: Iterable[Gang], waiting: Rows) -> None:
     """One large gang beyond its queue's due gets a place in the future, too, after a long wait.
 
-    Else it would never start where small ones come all the time.
+    Else it would never start where small ones come all the time. While gangs within their due find
+    no room, it gets none: they would take it, and until then it would be kept from others in vain.
     """
     if not session.future_places.are_given:
         return
@@ -47,6 +51,8 @@ def reserve_for_longest_waiting(session: Session, gangs: Iterable[Gang]) -> None
         # Asked last: an outcome that did not need the time is reused while nothing changes.
         if gang.created > session.snapshot.taken_at - LONG_WAIT:
             return
+        if _is_due_waited_for(session, waiting):
+            return
         if session.future_places.add_borrowed(gang, runs) is not None:
             return
 
@@ -56,6 +62,24 @@ def _needs_a_borrowed_place(session: Session, gang: Gang, runs: Runs) -> bool:
     if not _is_within_limits(session, gang) or is_within_due(session, gang):
         return False
     return lay_out(session, session.node_table.free(), runs) is None
+
+
+def _is_due_waited_for(session: Session, waiting: Rows) -> bool:
+    """Whether one of these podgroups is short of its minimum, though it would be within its queue's
+    due, and has been for a while.
+    """
+    groups = session.snapshot.groups
+    quotas = session.quotas
+    if quotas is None:
+        return False
+    rows = waiting[session.placed_counts[waiting] < groups.min_member[waiting]]
+    rows = rows[groups.created[rows] <= session.snapshot.taken_at - DUE_WAIT]
+    wanted = groups.min_resources[rows]
+    queues = groups.queue[rows]
+    asked = (wanted > 0) & session.queue_usage.dims
+    after = session.queue_usage.allocated[queues] + wanted
+    is_within = ((after <= quotas.deserved[queues]) | ~asked).all(axis=1)
+    return bool((is_within & asked.any(axis=1)).any())
 
 
 def _lacks_reserved_room(session: Session, gang: Gang) -> bool:

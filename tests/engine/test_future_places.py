@@ -84,3 +84,47 @@ def test_who_is_overdue_is_not_counted_on():
     snapshot.groups.expected_seconds[snapshot.groups.rows["default/old"]] = 10.0
 
     assert sorted(binds(run(snapshot, ASIDE))) == ["short-0"]
+
+
+def test_a_gang_takes_what_pods_leave_at_that_moment_before_what_is_idle():
+    """Two pods of `large` would fit on n2 now, the third in 60 s; by then n1 and n3 have room for
+    all three, so that n2 need not stay idle.
+    """
+    snapshot = cluster(
+        nodes=[node("n1", cpu=8), node("n2", cpu=8), node("n3", cpu=4)],
+        queues=[queue("root"), queue("big", deserved=16), queue("small")],
+        jobs=[
+            running("first", "n1", ends_in=60, queue="small"),
+            running("second", "n3", ends_in=60, queue="small", cpu=4),
+            job("large", "big", tasks=3, cpu=4, created=1.0),
+            job("long", "small", cpu=8, created=2.0),
+        ],
+        taken_at=NOW,
+    )
+
+    assert binds(run(snapshot, ASIDE)) == {"long-0": "n2"}
+
+
+@pytest.mark.parametrize(("waited", "started"), [(10.0, []), (100.0, ["short-0"])])
+def test_nothing_is_set_aside_for_a_borrower_while_gangs_within_their_due_find_no_room(
+    waited, started
+):
+    """`due` has a place of its own, beside which there is room for `short`; beside `large` not."""
+    snapshot = cluster(
+        nodes=[node("n1", cpu=8), node("n2", cpu=8)],
+        queues=[
+            queue("root"),
+            queue("big", deserved=8),
+            queue("other", deserved=12),
+            queue("small"),
+        ],
+        jobs=[
+            running("old", "n2", ends_in=60, queue="small"),
+            job("large", "big", tasks=2, cpu=8, created=NOW - 700.0),
+            job("due", "other", tasks=3, cpu=4, created=NOW - waited, min_resources={"cpu": 12}),
+            job("short", "small", cpu=4, created=NOW - 5.0, expected_seconds=500.0),
+        ],
+        taken_at=NOW,
+    )
+
+    assert sorted(binds(run(snapshot, ASIDE))) == started

@@ -78,7 +78,8 @@ class Allocation:
             if not self._turn(promised):
                 drop_promise(self.session, promised)
             self.queues.enter(promised.queue)
-        reserve_for_longest_waiting(self.session, self._longest_waiting())
+        longest_waiting = self._longest_waiting()
+        reserve_for_longest_waiting(self.session, longest_waiting, self.waiting)
         while (queue := self.queues.best()) >= 0:
             gang = None
             if not self._is_full(queue):
