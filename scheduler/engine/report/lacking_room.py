@@ -17,6 +17,7 @@ from scheduler.engine.report.checks import (
     level_check,
     needed_amounts,
     needed_classes,
+    needed_pods,
     roomiest_node,
     scarcest_resource,
 )
@@ -191,7 +192,12 @@ def reserved_for_guarantees(session: Session, gang: Gang) -> Finding | None:
 
 
 def _lacks_room(session: Session, gang: Gang) -> bool:
-    """It was tried, and neither its queue nor one above stood in the way."""
+    """It was tried, and neither its queue nor one above stood in the way.
+
+    A gang that has no pod to place waits for no room, but for its own pods that are being evicted.
+    """
+    if not needed_pods(session, gang):
+        return False
     if gang.failed == "room":
         return True
     return bool(gang.failed) and _refused_by_allocate(session, gang) is None

@@ -7,7 +7,9 @@ import pytest
 from scheduler.domain.queues import QueueState
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.workloads import Constraint, Phase, PodStatus
-from scheduler.engine.presets import DEFAULT_POLICY
+from scheduler.engine import open_session
+from scheduler.engine.presets import DEFAULT_POLICY, VOLCANO
+from scheduler.engine.report.explain import explain
 from tests.engine.builders import (
     BASIC,
     CAPACITY,
@@ -645,3 +647,21 @@ def test_a_victim_record_has_the_figures_before_and_after():
     )
     assert (victim.allocated_before["cpu"], victim.allocated_after["cpu"]) == (8000, 7000)
     assert (victim.deserved["cpu"], victim.guarantee["cpu"]) == (4000, 2000)
+
+
+def test_a_gang_that_has_no_pod_left_to_place_waits_for_its_own_pods_to_leave():
+    """It was promised room for its fifth pod, and then lost the other four and was shed."""
+    gang = job("a", tasks=5, gpu=1, on=[*["n1"] * 4, ""], phase=Phase.RUNNING)
+    snapshot = cluster(nodes=[node("n1", gpu=4)], queues=[queue("default")], jobs=[gang])
+    session = open_session(snapshot, VOLCANO)
+    found = session.gang(0)
+    with session.statement() as statement:
+        for pod in range(4):
+            statement.evict(found, pod, "shed", None)
+        statement.pipeline(found, int(session.pod_classes[4]), [4], [0])
+        statement.commit()
+    found.phase = Phase.PENDING
+    found.failed = "room"
+    found.placeable = 4
+
+    assert explain(session, found).code is ReasonCode.AWAITING_EVALUATION
