@@ -35,6 +35,7 @@ FIELD_MANAGER: Final = "fumarole"
 PAGE_SIZE: Final = 500
 _JSON: Final = "application/json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
+_STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 _APPLY_PATCH: Final = "application/apply-patch+yaml"  # JSON is YAML too
 
 
@@ -150,13 +151,20 @@ class Client:
         changes: Mapping[str, Any],
         namespace: str = "",
         subresource: str = "",
+        *,
+        merges_lists: bool = False,
     ) -> Object:
         """Changes the fields that are named; None takes a field out (a JSON merge patch).
 
-        With `metadata.resourceVersion` in it, an object that has changed since is a `Conflict`.
+        With `metadata.resourceVersion` in it, an object that has changed since is a `Conflict`. A
+        list is replaced, unless `merges_lists` is set: then its items are matched by their key,
+        conditions by their type. Only Kubernetes' own kinds know such keys.
         """
         path = _path(resource, name, namespace, subresource)
-        return self._send(_Request("PATCH", path, _encoded(changes), _MERGE_PATCH))
+        kind = _MERGE_PATCH
+        if merges_lists:
+            kind = _STRATEGIC_PATCH
+        return self._send(_Request("PATCH", path, _encoded(changes), kind))
 
     def apply(
         self,

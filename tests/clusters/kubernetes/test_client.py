@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from scheduler.clusters.kubernetes.client import Client, Timeouts
@@ -19,27 +17,10 @@ from scheduler.clusters.kubernetes.errors import (
     Unavailable,
 )
 from scheduler.clusters.kubernetes.resources import NAMESPACES, NODES, PODS, QUEUES
+from tests.clusters.kubernetes.conftest import credentials_for
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer, Late, Reset
-from tests.control_plane.fake.server import FakeApiServer
 from tests.running import random_port
-
-
-def credentials_for(address: str) -> Credentials:
-    return Credentials(Server(address), lambda: Identity(token="secret"))
-
-
-@pytest.fixture
-def server() -> Iterator[FakeApiServer]:
-    with FakeApiServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: FakeApiServer) -> Iterator[Client]:
-    asking = Client(credentials_for(server.address))
-    yield asking
-    asking.close()
 
 
 def test_an_object_from_its_creation_to_its_end(client):

@@ -60,13 +60,6 @@ ROLE_BINDINGS = Resource(
 QUICK = WatchTimes(first_back_off=0.05, longest_back_off=0.5)
 
 
-@pytest.fixture
-def client(control_plane) -> Iterator[Client]:
-    asking = Client(from_kubeconfig(control_plane.kubeconfig))
-    yield asking
-    asking.close()
-
-
 def user_of(client: Client) -> str:
     """Who the server takes us for."""
     body = {"apiVersion": WHO_AM_I.api_version, "kind": WHO_AM_I.kind}
@@ -82,73 +75,75 @@ def real_pod(name: str, **spec: Any) -> dict[str, Any]:
 # Requests
 
 
-def test_it_knows_which_cluster_and_what_it_serves(client):
-    assert server_version(client).startswith("v1.")
-    assert len(cluster_uid(client)) == 36
-    assert served_resources(client) == FOLLOWED
+def test_it_knows_which_cluster_and_what_it_serves(real_client):
+    assert server_version(real_client).startswith("v1.")
+    assert len(cluster_uid(real_client)) == 36
+    assert served_resources(real_client) == FOLLOWED
 
 
-def test_errors_are_told_apart(client, control_plane):
-    client.create(QUEUES, objects.queue("science"))
+def test_errors_are_told_apart(real_client, control_plane):
+    real_client.create(QUEUES, objects.queue("science"))
     nobody = Client(from_kubeconfig(control_plane.user("nobody")))
 
     with pytest.raises(AlreadyExists):
-        client.create(QUEUES, objects.queue("science"))
+        real_client.create(QUEUES, objects.queue("science"))
     with pytest.raises(NotFound):
-        client.get(QUEUES, "other")
+        real_client.get(QUEUES, "other")
     with pytest.raises(Invalid):
-        client.create(PODS, {**objects.pod("p"), "spec": {"containers": []}}, "default")
+        real_client.create(PODS, {**objects.pod("p"), "spec": {"containers": []}}, "default")
     with pytest.raises(Forbidden, match=r'^GET /api/v1/nodes: nodes is forbidden: User "nobody"'):
         nobody.list(NODES)
 
 
-def test_a_change_of_an_older_version_is_a_conflict(client):
-    made = client.create(QUEUES, objects.queue("science", weight=1))
-    client.patch(QUEUES, "science", {"spec": {"weight": 2}})
+def test_a_change_of_an_older_version_is_a_conflict(real_client):
+    made = real_client.create(QUEUES, objects.queue("science", weight=1))
+    real_client.patch(QUEUES, "science", {"spec": {"weight": 2}})
     old = {"resourceVersion": made["metadata"]["resourceVersion"]}
 
     with pytest.raises(Conflict):
-        client.patch(QUEUES, "science", {"metadata": old, "spec": {"weight": 3}})
+        real_client.patch(QUEUES, "science", {"metadata": old, "spec": {"weight": 3}})
 
 
-def test_fields_of_another_manager_are_taken_only_by_force(client):
+def test_fields_of_another_manager_are_taken_only_by_force(real_client):
     body = {**objects.queue("science", weight=1), "metadata": {"name": "science"}}
-    client.apply(QUEUES, "science", body, field_manager="kubectl")
+    real_client.apply(QUEUES, "science", body, field_manager="kubectl")
     ours = {**body, "spec": {"weight": 5}}
 
     with pytest.raises(Conflict):
-        client.apply(QUEUES, "science", ours)
+        real_client.apply(QUEUES, "science", ours)
 
-    assert client.apply(QUEUES, "science", ours, force=True)["spec"]["weight"] == 5
+    assert real_client.apply(QUEUES, "science", ours, force=True)["spec"]["weight"] == 5
 
 
-def test_a_pod_is_bound_by_its_uid_and_once(client):
-    client.create(NODES, objects.node("n1"))
-    pod = client.create(PODS, objects.pod("p"), "default")
+def test_a_pod_is_bound_by_its_uid_and_once(real_client):
+    real_client.create(NODES, objects.node("n1"))
+    pod = real_client.create(PODS, objects.pod("p"), "default")
     uid = pod["metadata"]["uid"]
     other = "11111111-1111-1111-1111-111111111111"
 
     with pytest.raises(Conflict):
-        client.create_subresource(
+        real_client.create_subresource(
             PODS, "p", "binding", objects.binding("p", "n1", other), "default"
         )
-    client.create_subresource(PODS, "p", "binding", objects.binding("p", "n1", uid), "default")
+    real_client.create_subresource(PODS, "p", "binding", objects.binding("p", "n1", uid), "default")
     with pytest.raises(Conflict):
-        client.create_subresource(PODS, "p", "binding", objects.binding("p", "n1", uid), "default")
+        real_client.create_subresource(
+            PODS, "p", "binding", objects.binding("p", "n1", uid), "default"
+        )
 
-    assert client.get(PODS, "p", "default")["spec"]["nodeName"] == "n1"
+    assert real_client.get(PODS, "p", "default")["spec"]["nodeName"] == "n1"
 
 
-def test_a_delete_of_another_uid_is_a_conflict(client):
-    client.create(QUEUES, objects.queue("science"))
+def test_a_delete_of_another_uid_is_a_conflict(real_client):
+    real_client.create(QUEUES, objects.queue("science"))
 
     with pytest.raises(Conflict):
-        client.delete(QUEUES, "science", uid="11111111-1111-1111-1111-111111111111")
+        real_client.delete(QUEUES, "science", uid="11111111-1111-1111-1111-111111111111")
 
 
-def test_a_server_with_another_authority_is_not_trusted(client, control_plane):
-    server = client.credentials.server
-    stranger = Credentials(Server(server.url), client.credentials.load)
+def test_a_server_with_another_authority_is_not_trusted(real_client, control_plane):
+    server = real_client.credentials.server
+    stranger = Credentials(Server(server.url), real_client.credentials.load)
 
     with pytest.raises(Unavailable, match="certificate verify failed"):
         Client(stranger).list(NODES)
@@ -157,7 +152,7 @@ def test_a_server_with_another_authority_is_not_trusted(client, control_plane):
 # Reading
 
 
-def test_what_the_server_fills_in_is_read(client):
+def test_what_the_server_fills_in_is_read(real_client):
     spec = {
         "containers": [container(requests={"cpu": "0.0015"}), container("b", {"cpu": "1"})],
         "initContainers": [container("side", {"cpu": "2"}, restartPolicy="Always")],
@@ -165,9 +160,9 @@ def test_what_the_server_fills_in_is_read(client):
         "priorityClassName": "system-node-critical",
         "schedulingGates": [{"name": "example.com/wait"}],
     }
-    client.create(PODS, real_pod("p", **spec), "default")
+    real_client.create(PODS, real_pod("p", **spec), "default")
 
-    (pod,) = [READERS[PODS](raw) for raw in client.list(PODS)]
+    (pod,) = [READERS[PODS](raw) for raw in real_client.list(PODS)]
 
     assert isinstance(pod, PodObject)
     assert pod.requests == Resources({"cpu": 3002, "memory": 2**30})
@@ -176,24 +171,26 @@ def test_what_the_server_fills_in_is_read(client):
     assert pod.unsupported == ()
 
 
-def test_everything_in_a_cluster_that_runs_is_read(client, control_plane):
-    client.create(QUEUES, objects.queue("default", weight=1))
+def test_everything_in_a_cluster_that_runs_is_read(real_client, control_plane):
+    real_client.create(QUEUES, objects.queue("default", weight=1))
     with control_plane.kwok(), control_plane.controllers(), control_plane.volcano_controllers():
-        client.create(NODES, objects.node("n1", is_kwok=True))
+        real_client.create(NODES, objects.node("n1", is_kwok=True))
         path = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
         control_plane.api.post(path, objects.volcano_job("train", replicas=2))
-        let_podgroups_in(client)
-        objects.wait_until(lambda: len(client.list(PODS, "default")) == 2, "the pods of the job")
-        groups = read_all(client, PODGROUPS)  # Volcano deletes it with the end of the job
-        for raw in client.list(PODS, "default"):
+        let_podgroups_in(real_client)
+        objects.wait_until(
+            lambda: len(real_client.list(PODS, "default")) == 2, "the pods of the job"
+        )
+        groups = read_all(real_client, PODGROUPS)  # Volcano deletes it with the end of the job
+        for raw in real_client.list(PODS, "default"):
             name = raw["metadata"]["name"]
             body = objects.binding(name, "n1", raw["metadata"]["uid"])
-            client.create_subresource(PODS, name, "binding", body, "default")
+            real_client.create_subresource(PODS, name, "binding", body, "default")
         objects.wait_until(
-            lambda: all(pod.exit_code == 0 for pod in read_all(client, PODS)), "the end"
+            lambda: all(pod.exit_code == 0 for pod in read_all(real_client, PODS)), "the end"
         )
-        pods = read_all(client, PODS)
-        read = {resource.name: read_all(client, resource) for resource in FOLLOWED}
+        pods = read_all(real_client, PODS)
+        read = {resource.name: read_all(real_client, resource) for resource in FOLLOWED}
 
     assert {(pod.group, pod.task, pod.task_index) for pod in pods} == {
         (pods[0].group, "worker", 0),
@@ -256,27 +253,27 @@ def change_at_random(client: Client, chance: random.Random) -> None:
         pass
 
 
-def test_a_watch_follows_any_history_through_restarts_of_the_server(client, control_plane):
+def test_a_watch_follows_any_history_through_restarts_of_the_server(real_client, control_plane):
     chance = random.Random(7)
-    watch = Watch(client, QUEUES, READERS[QUEUES], times=QUICK)
+    watch = Watch(real_client, QUEUES, READERS[QUEUES], times=QUICK)
     events = iter(watch)
     known: dict[str, Any] = {}
     for round_number in range(4):
         for _change in range(20):
-            change_at_random(client, chance)
+            change_at_random(real_client, chance)
         if round_number % 2:
             control_plane.kill_api_server()
             control_plane.start_api_server()
-        expected, version = truth(client)
+        expected, version = truth(real_client)
         known = known_after(events, known, version)
 
         assert known == expected
     watch.stop()
 
 
-def test_a_version_that_is_too_old_leads_to_a_list(client):
-    client.create(NODES, objects.node("n1"))
-    watch = Watch(client, NODES, READERS[NODES], since="1", times=QUICK)
+def test_a_version_that_is_too_old_leads_to_a_list(real_client):
+    real_client.create(NODES, objects.node("n1"))
+    watch = Watch(real_client, NODES, READERS[NODES], since="1", times=QUICK)
 
     event = next(iter(watch))
     watch.stop()
@@ -285,13 +282,13 @@ def test_a_version_that_is_too_old_leads_to_a_list(client):
     assert [node.meta.name for node in event.values] == ["n1"]
 
 
-def test_a_new_watch_goes_on_where_another_stopped(client):
-    first = Watch(client, NODES, READERS[NODES], times=QUICK)
+def test_a_new_watch_goes_on_where_another_stopped(real_client):
+    first = Watch(real_client, NODES, READERS[NODES], times=QUICK)
     version = next(iter(first)).resource_version
     first.stop()
-    client.create(NODES, objects.node("n1"))
+    real_client.create(NODES, objects.node("n1"))
 
-    watch = Watch(client, NODES, READERS[NODES], since=version, times=QUICK)
+    watch = Watch(real_client, NODES, READERS[NODES], since=version, times=QUICK)
     event = next(event for event in watch if not isinstance(event, Bookmark))
     watch.stop()
 
@@ -299,15 +296,15 @@ def test_a_new_watch_goes_on_where_another_stopped(client):
     assert event.value.meta.name == "n1"
 
 
-def test_a_server_that_is_gone_is_told_and_found_again(client, control_plane):
-    watch = Watch(client, NODES, READERS[NODES], times=QUICK)
+def test_a_server_that_is_gone_is_told_and_found_again(real_client, control_plane):
+    watch = Watch(real_client, NODES, READERS[NODES], times=QUICK)
     events = iter(watch)
     next(events)
 
     control_plane.kill_api_server()
     lost = next(event for event in events if not isinstance(event, Bookmark))
     control_plane.start_api_server()
-    client.create(NODES, objects.node("n1"))
+    real_client.create(NODES, objects.node("n1"))
     found: set[str] = set()
     while "n1" not in found:
         event = next(events)
@@ -337,14 +334,14 @@ def account_token(client: Client, name: str) -> str:
     )
 
 
-def test_a_token_file_that_is_renewed_is_read_when_the_server_refuses(client, tmp_path):
+def test_a_token_file_that_is_renewed_is_read_when_the_server_refuses(real_client, tmp_path):
     file = tmp_path / "token"
     file.write_text("of yesterday")
-    inside = Client(Credentials(client.credentials.server, lambda: token_in_file(file)))
+    inside = Client(Credentials(real_client.credentials.server, lambda: token_in_file(file)))
     with pytest.raises(Unauthorized):
         inside.list(NODES)
 
-    file.write_text(account_token(client, "robot"))
+    file.write_text(account_token(real_client, "robot"))
 
     assert user_of(inside) == "system:serviceaccount:default:robot"
 
@@ -384,9 +381,9 @@ def certificate_of(kubeconfig: Path) -> dict[str, str]:
 
 
 def test_a_program_is_asked_again_when_the_server_refuses_its_token(
-    client, control_plane, tmp_path
+    real_client, control_plane, tmp_path
 ):
-    answers = [{"token": "of yesterday"}, {"token": account_token(client, "robot")}]
+    answers = [{"token": "of yesterday"}, {"token": account_token(real_client, "robot")}]
     asking = plugin_client(tmp_path, control_plane.kubeconfig, answers)
 
     assert user_of(asking) == "system:serviceaccount:default:robot"

@@ -22,27 +22,13 @@ from scheduler.clusters.kubernetes.watch_events import (
     Unreadable,
     WatchTimes,
 )
-from tests.clusters.kubernetes.test_client import credentials_for
+from tests.clusters.kubernetes.conftest import credentials_for
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer, Broken, Expired, Silent
-from tests.control_plane.fake.server import FakeApiServer
 from tests.running import random_port
 
 QUICK = WatchTimes(first_back_off=0.01, longest_back_off=0.05)
 PATH = QUEUES.path()
-
-
-@pytest.fixture
-def server() -> Iterator[FakeApiServer]:
-    with FakeApiServer() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: FakeApiServer) -> Iterator[Client]:
-    asking = Client(credentials_for(server.address))
-    yield asking
-    asking.close()
 
 
 @pytest.fixture

@@ -1,0 +1,88 @@
+"""Evicting pods by the eviction subresource, which respects disruption budgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from scheduler.clusters.kubernetes.client import Client
+from scheduler.clusters.kubernetes.errors import ApiError, Conflict, NotFound, TooMany
+from scheduler.clusters.kubernetes.resources import PODS
+
+
+@dataclass(frozen=True, slots=True)
+class EvictOrder:
+    """`grace_seconds` None leaves the pod the time that it asks for itself."""
+
+    uid: str
+    namespace: str
+    name: str
+    grace_seconds: int | None = None
+
+
+class EvictResult(StrEnum):
+    LEAVING = "Leaving"  # it has been asked to end; the watch tells when it is gone
+    GONE = "Gone"
+    HELD = "Held"  # a disruption budget, or the server, says: later
+    FAILED = "Failed"  # ask again
+
+
+@dataclass(frozen=True, slots=True)
+class EvictAnswer:
+    """`message` says who holds it: "disruption budget web needs 3 healthy pods and has 3"."""
+
+    order: EvictOrder
+    result: EvictResult
+    message: str = ""
+    retry_after: float | None = None
+
+
+def evict_pod(client: Client, order: EvictOrder) -> EvictAnswer:
+    """Never raises for what the server does. Asking twice is harmless."""
+    try:
+        client.create_subresource(
+            PODS, order.name, "eviction", _eviction_of(order), order.namespace
+        )
+    except NotFound as error:
+        return EvictAnswer(order, EvictResult.GONE, error.message)
+    except TooMany as error:
+        return EvictAnswer(order, EvictResult.HELD, _who_holds(error), error.retry_after)
+    except Conflict as error:
+        return _answer_to_conflict(client, order, error)
+    except ApiError as error:
+        return EvictAnswer(order, EvictResult.FAILED, str(error), error.retry_after)
+    return EvictAnswer(order, EvictResult.LEAVING)
+
+
+def _eviction_of(order: EvictOrder) -> dict[str, Any]:
+    options: dict[str, Any] = {"preconditions": {"uid": order.uid}}
+    if order.grace_seconds is not None:
+        options["gracePeriodSeconds"] = order.grace_seconds
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": order.name, "namespace": order.namespace},
+        "deleteOptions": options,
+    }
+
+
+def _answer_to_conflict(client: Client, order: EvictOrder, error: Conflict) -> EvictAnswer:
+    """Either another pod has its name now, or somebody changed the pod at the same moment."""
+    try:
+        pod = client.get(PODS, order.name, order.namespace)
+    except NotFound:
+        return EvictAnswer(order, EvictResult.GONE, error.message)
+    except ApiError as failure:
+        return EvictAnswer(order, EvictResult.FAILED, str(failure), failure.retry_after)
+    if pod["metadata"]["uid"] != order.uid:
+        return EvictAnswer(order, EvictResult.GONE, "another pod has its name now")
+    return EvictAnswer(order, EvictResult.FAILED, error.message)
+
+
+def _who_holds(error: TooMany) -> str:
+    """The budget by name, as the server gives it among the causes."""
+    for cause in error.details.get("causes") or ():
+        if cause.get("reason") == "DisruptionBudget":
+            return str(cause.get("message") or error.message)
+    return error.message
