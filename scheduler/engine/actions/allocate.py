@@ -118,7 +118,7 @@ class Allocation:
         if other is None or not self._leaves_no_more_room(row, other):
             return False
         if self.session.reporting:
-            return self._is_told_with(self.session.gang(row), other)
+            return self._shares_the_answer(self.session.gang(row), other)
         return True
 
     def _leaves_no_more_room(self, row: int, other: Gang) -> bool:
@@ -131,7 +131,7 @@ class Allocation:
         ends_sooner = self._run_seconds[row] < self._run_seconds[other.row]
         return not ends_sooner and row not in with_a_place
 
-    def _is_told_with(self, gang: Gang, other: Gang) -> bool:
+    def _shares_the_answer(self, gang: Gang, other: Gang) -> bool:
         """Takes over what a report tells of the other, if it must be the same."""
         may_differ = other.missing > 1 and self.session.future_places.found
         if gang.failed or may_differ:
