@@ -86,17 +86,24 @@ def _parent_id(store: Store, table: Table, queue: QueueObject) -> int | None:
 def parent_in_tree(store: Store, queue: QueueObject) -> str:
     """Root for one whose parent is missing, or is below the queue itself."""
     parent = queue.spec.parent or ROOT
-    above = {queue.meta.name}
-    name = parent
-    while name != ROOT:
-        known = store.queue(name)
-        if name in above or (known is None and name not in BUILT_IN_QUEUES):
-            return ROOT
+    if store.queue(parent) is None and parent not in BUILT_IN_QUEUES:
+        return ROOT
+    if queue.meta.name in _names_above(store, queue):
+        return ROOT
+    return parent
+
+
+def _names_above(store: Store, queue: QueueObject) -> set[str]:
+    """Up to root, or as far as the parents are known."""
+    above: set[str] = set()
+    name = queue.spec.parent or ROOT
+    while name != ROOT and name not in above:
         above.add(name)
+        known = store.queue(name)
         if known is None:
             break
         name = known.spec.parent or ROOT
-    return parent
+    return above
 
 
 def import_problems(store: Store, queue: QueueObject) -> list[str]:

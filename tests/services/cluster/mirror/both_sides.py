@@ -71,10 +71,21 @@ def _queues_of_cluster(api: Any) -> dict[str, Any]:
     found = {}
     for name, queue in queues.items():
         parent = queue["spec"].get("parent") or "root"
-        if parent not in queues and parent not in ("root", "default"):
+        is_missing = parent not in queues and parent not in ("root", "default")
+        if is_missing or _is_in_a_circle(name, queues):
             parent = "root"
         found[name] = (queue["metadata"]["uid"], parent, queue["spec"].get("weight", 1))
     return found
+
+
+def _is_in_a_circle(name: str, queues: dict[str, Any]) -> bool:
+    """Whether it comes back to itself, going up as many steps as there are queues."""
+    above = name
+    for _ in queues:
+        above = queues.get(above, {"spec": {}})["spec"].get("parent") or "root"
+        if above == name:
+            return True
+    return False
 
 
 def _stored_queues() -> dict[str, Any]:

@@ -338,6 +338,9 @@ def test_a_queue_whose_parent_is_missing_is_shown_below_root_with_a_warning():
         "Its parent gone does not exist or is below it; it is shown below root."
     ]
 
+    cluster.has(queue("below", "a"))
+    assert Queue.objects.select_related("parent").get(name="below").parent.name == "a"
+
     cluster.has(queue("gone"))
     row = Queue.objects.select_related("parent").get(name="a")
     assert (row.parent.name, row.warnings) == ("gone", [])
