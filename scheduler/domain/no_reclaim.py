@@ -33,6 +33,7 @@ class ReclaimCode(StrEnum):
     PROTECTED = "VictimsProtected"
     NOT_ENOUGH = "NotEnoughVictims"
     NO_ALLOWED_SET = "NoAllowedSet"
+    LOSES_TOO_MUCH = "LosesTooMuch"
     POD_BY_POD = "PodByPod"
     HAS_ROOM = "HasRoom"
     MAY_RECLAIM = "MayReclaim"
@@ -121,8 +122,8 @@ def _seconds(figures: Figures) -> str:
 
 def _protected(figures: Figures, _: NameOf) -> str:
     return (
-        "The pods that would have to be evicted have not run for their minimum running time; "
-        f"they are protected for another {_seconds(figures)}."
+        "The pods that would have to be evicted are protected for another "
+        f"{_seconds(figures)}: by then they have run for their minimum running time, or end."
     )
 
 
@@ -149,6 +150,14 @@ def _no_allowed_set(figures: Figures, _: NameOf) -> str:
     return (
         f"No set of the {_possible(figures)} makes room for the whole gang and leaves every "
         "queue what it deserves."
+    )
+
+
+def _loses_too_much(figures: Figures, _: NameOf) -> str:
+    pods = counted(int(figures["pods"]), "pod")
+    return (
+        f"To evict {pods} for it would lose more work than it gains: "
+        f"the last of them ends in about {_seconds(figures)}."
     )
 
 
@@ -186,6 +195,7 @@ _WORDS: Final[Mapping[ReclaimCode, Callable[[Figures, NameOf], str]]] = {
     ReclaimCode.PROTECTED: _protected,
     ReclaimCode.NOT_ENOUGH: _not_enough,
     ReclaimCode.NO_ALLOWED_SET: _no_allowed_set,
+    ReclaimCode.LOSES_TOO_MUCH: _loses_too_much,
     ReclaimCode.POD_BY_POD: _always(
         "The policy reclaims pod by pod, as Volcano does; too few pods may be evicted for it."
     ),

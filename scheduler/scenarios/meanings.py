@@ -41,7 +41,9 @@ SETTINGS_OF_PRESETS: Final = (
         False,
         "Only a queue that is below its deserved takes resources, only what it is short of, and "
         "only from queues that have more than their deserved of it. Whole gangs are evicted, or "
-        "members beyond the minimum, and only if the gang that asks can then start.",
+        "members beyond the minimum, and only if the gang that asks can then start. Where run "
+        "times are declared, nothing is evicted if that loses more work than the gang gains by not "
+        "waiting, unless for a guarantee.",
     ),
     Setting(
         "reclaim",

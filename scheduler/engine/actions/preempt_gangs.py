@@ -12,7 +12,6 @@ tries again it has been evicted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -21,13 +20,14 @@ import numpy as np
 from scheduler.domain.tables import Rows, status_mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
-from scheduler.engine.eviction.candidate_gangs import GangCandidates, cluster_parts
+from scheduler.engine.eviction.candidate_gangs import GangCandidates
 from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_victims import Victim
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch, carry_out
+from scheduler.engine.eviction.worth import loses_too_much
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -99,7 +99,7 @@ class GangPreemption:
         if plan is None:
             self.failed.add(gang, is_bound=was_evicted)
             return False
-        if self._loses_too_much(gang, plan):
+        if loses_too_much(self.session, gang, plan):
             return False
         return self._evict_for(gang, plan)
 
@@ -113,25 +113,6 @@ class GangPreemption:
         self.session.preemption_attempts += 1
         due = QueueDue(self.session, gang)
         return VictimSearch(self.session, gang, victims, due.allows).find()
-
-    def _loses_too_much(self, gang: Gang, plan: Plan) -> bool:
-        """Whether more work is lost than the gang would do until its victims end by themselves."""
-        session = self.session
-        pods = session.tasks.missing_pods(gang)
-        parts = cluster_parts(session, session.request[session.pod_classes[pods]])
-        gained = float(parts.sum()) * self._seconds_until_all_end(plan)
-        return sum(victim.cost for victim in plan.victims) > gained
-
-    def _seconds_until_all_end(self, plan: Plan) -> float:
-        """For ever if nobody knows when one of them ends."""
-        snapshot = self.session.snapshot
-        pods = np.concatenate([victim.pods for victim in plan.victims])
-        expected = snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
-        left = snapshot.pods.started[pods] + expected - snapshot.taken_at
-        is_known = left > 0
-        if not is_known.all():
-            return math.inf
-        return float(left.max())
 
     def _evict_for(self, gang: Gang, plan: Plan) -> bool:
         session = self.session

@@ -25,7 +25,8 @@ from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
-from scheduler.engine.eviction.whole_gangs import VictimSearch, carry_out
+from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch, carry_out
+from scheduler.engine.eviction.worth import loses_too_much
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -76,22 +77,25 @@ class GangReclamation:
     def _find_room(self, gang: Gang) -> bool:
         if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
-        if self._make_room(gang):
-            return True
-        self.failed.add(gang)
-        return False
-
-    def _make_room(self, gang: Gang) -> bool:
-        session = self.session
-        claim = Claim(session, gang)
-        if not claim.may_take_anything:
+        claim = Claim(self.session, gang)
+        plan = self._find_plan(gang, claim)
+        if plan is None:
+            self.failed.add(gang)
             return False
+        if not claim.is_guaranteed and loses_too_much(self.session, gang, plan):
+            return False
+        return self._evict_for(gang, claim, plan)
+
+    def _find_plan(self, gang: Gang, claim: Claim) -> Plan | None:
+        if not claim.may_take_anything:
+            return None
         victims = self.victims_for(gang, claim)
         if not victims:
-            return False
-        plan = VictimSearch(session, gang, victims, claim.keeps_dues).find()
-        if plan is None:
-            return False
+            return None
+        return VictimSearch(self.session, gang, victims, claim.keeps_dues).find()
+
+    def _evict_for(self, gang: Gang, claim: Claim, plan: Plan) -> bool:
+        session = self.session
         with session.statement() as statement:
             carry_out(session, statement, gang, plan, "reclaim", claim.rule, claim.short)
             if not session.job_pipelined(gang):

@@ -19,6 +19,7 @@ from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.eviction.victim_table import Offered
 from scheduler.engine.eviction.whole_gangs import VictimSearch
+from scheduler.engine.eviction.worth import loses_too_much, seconds_until_all_end
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -122,7 +123,7 @@ class _WholeGangs:
     def _about_victims(self) -> ReclaimAnswer:
         victims = self.reclamation.victims_for(self.gang, self.claim)
         unprotected = self._look_for(victims)
-        if unprotected.code is ReclaimCode.MAY_RECLAIM:
+        if unprotected.code in (ReclaimCode.MAY_RECLAIM, ReclaimCode.LOSES_TOO_MUCH):
             return unprotected
         all_victims = self.reclamation.victims_for(self.gang, self.claim, sparing=False)
         if len(all_victims) == len(victims):
@@ -147,8 +148,11 @@ class _WholeGangs:
         plan = search.find()
         if plan is None:
             return ReclaimAnswer(ReclaimCode.NO_ALLOWED_SET, figures)
-        pods = sum(len(victim.pods) for victim in plan.victims)
-        return ReclaimAnswer(ReclaimCode.MAY_RECLAIM, {**figures, "pods": pods})
+        figures["pods"] = sum(len(victim.pods) for victim in plan.victims)
+        if not self.claim.is_guaranteed and loses_too_much(self.session, self.gang, plan):
+            figures["seconds"] = seconds_until_all_end(self.session, plan)
+            return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
+        return ReclaimAnswer(ReclaimCode.MAY_RECLAIM, figures)
 
     def _no_victims(self, figures: dict[str, Any]) -> ReclaimAnswer:
         """Nothing may be evicted, or only gangs that are too large for that."""

@@ -116,8 +116,8 @@ def test_the_victims_are_protected():
     policy = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
 
     assert words(scene(aged(borrowing(), 60), NEW, queues=HALVES), policy) == (
-        "The pods that would have to be evicted have not run for their minimum running time; "
-        "they are protected for another 40 s."
+        "The pods that would have to be evicted are protected for another 40 s: "
+        "by then they have run for their minimum running time, or end."
     )
 
 
