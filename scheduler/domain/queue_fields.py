@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final
 
 from scheduler.domain.queues import DequeueStrategy, QueueSpec, QueueState
@@ -44,7 +45,7 @@ class ChangedBy(StrEnum):
     OPERATOR = "an operator of the queue"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueueField:
     """`name` is the attribute of `QueueSpec`.
 
@@ -66,13 +67,13 @@ class QueueField:
     is_scheduled: bool = False  # a session reads it
     is_in_tree: bool = False  # shown in each row of the tree, which can be searched for it
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Its key in a manifest's `spec`."""
         first, *others = self.name.split("_")
         return first + "".join(word.capitalize() for word in others)
 
-    @property
+    @cached_property
     def path(self) -> str:
         """Where its value stands in a manifest."""
         return ".".join(filter(None, ("spec", self.key, self.nested)))

@@ -114,18 +114,17 @@ def _merged_over(
 
 
 def _differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        keys = sorted({*before, *after}, key=str)
-        result: list[tuple[str, Any, Any]] = []
-        for key in keys:
-            for found in _differences(
-                before.get(key), after.get(key), f"{path}.{key}" if path else str(key)
-            ):
-                result.append(found)
-        return result
     if before == after:
         return []
-    return [(path, before, after)]
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return [(path, before, after)]
+    found: list[tuple[str, Any, Any]] = []
+    for key in sorted({*before, *after}, key=str):
+        inner = str(key)
+        if path:
+            inner = f"{path}.{key}"
+        found.extend(_differences(before.get(key), after.get(key), inner))
+    return found
 
 
 def _updated_result(
