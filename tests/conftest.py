@@ -224,7 +224,10 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dic
 
 @pytest.fixture(autouse=True)
 def _no_cluster_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forecast keeps what it read; a test that is rolled back takes that away without a trace in the log of changes."""
+    """Forecasts keep what they read, and count, in the process; a test that is rolled back takes that away unseen.
+
+    Also a count from before decides which forecast checks the sums, and so how often it asks the database.
+    """
     from scheduler.selectors.sessions import trials
 
-    monkeypatch.setattr(trials._of_this_process, "_root", None)
+    monkeypatch.setattr(trials, "_of_this_process", trials.Trials())
