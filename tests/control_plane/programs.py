@@ -1,7 +1,7 @@
 """The programs of the control plane: built by Go from pinned sources, and kept outside the checkout.
 
 The folder is named after what the programs are made of: go.mod, go.sum, the version of Go and the
-options of the build. So a fresh clone on the same machine finds them, and a change builds anew.
+options of the build. So a fresh clone on the same machine finds them, and after a change they are built again.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_what_nobody_can_want_is_refused(extended_control_plane: ControlPlane, s
     assert refused.value.code == 422
 
 
-def test_volcanos_own_programs_leave_the_wish_as_it_is(
+def test_volcanos_own_programs_leave_the_requested_state_as_it_is(
     extended_control_plane: ControlPlane,
 ) -> None:
     plane = extended_control_plane

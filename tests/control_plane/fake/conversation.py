@@ -130,13 +130,13 @@ class Conversation:
             return self._change(lambda before: _merged(before, body, by_type=True))
         raise Refused(415, "UnsupportedMediaType", f"the fake does not know {content_type}")
 
-    def _change(self, wish: Callable[[Object], Object]) -> Answer:
+    def _change(self, how: Callable[[Object], Object]) -> Answer:
         """Of a kind with a status of its own, one path changes the status and the other the rest."""
         resource = self._target.resource
         is_status = self._target.subresource == "status"
 
         def changed(before: Object) -> Object:
-            after = wish(before)
+            after = how(before)
             if is_status:
                 kept = {**before, "status": after.get("status", {})}
                 kept["metadata"] = {**before["metadata"], **_version_of(after)}

@@ -1,0 +1,91 @@
+"""`manage.py kubernetes`: what it was asked, read into values, and what was done, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scheduler.clusters.kubernetes.client import Client
+from scheduler.clusters.kubernetes.credentials import load_credentials
+from scheduler.clusters.kubernetes.installer import Step, install, status, uninstall
+from scheduler.clusters.kubernetes.manifests import (
+    Wanted,
+    Webhooks,
+    definitions,
+    everything_but_definitions,
+    name_of,
+    rights,
+    webhook_configurations,
+)
+
+
+class BadOption(Exception):
+    """Options that do not fit together; the text is for the terminal."""
+
+
+def wanted_by(options: dict[str, Any]) -> Wanted:
+    """Raises BadOption."""
+    return Wanted(schedules=options["mode"] == "schedule", webhooks=_webhooks_in(options))
+
+
+def steps_of(options: dict[str, Any]) -> Iterator[Step]:
+    """Do what was asked. Raises ApiError, CredentialsError or BadOption."""
+    client = Client(load_credentials(options["kubeconfig"], options["context"]))
+    try:
+        if options["action"] == "install":
+            wanted = wanted_by(options)
+            yield from install(client, wanted, replace_definitions=options["replace_crds"])
+        elif options["action"] == "uninstall":
+            yield from uninstall(client)
+        else:
+            yield from status(client)
+    finally:
+        client.close()
+
+
+def dry_run(options: dict[str, Any]) -> str:
+    """What would be sent, without asking the cluster: YAML that kubectl can apply or delete."""
+    if options["action"] == "uninstall":
+        return _as_yaml(everything_but_definitions())
+    wanted = wanted_by(options)
+    manifests = [*definitions(), *rights(wanted)]
+    if wanted.webhooks is not None:
+        manifests += webhook_configurations(wanted.webhooks)
+    return _as_yaml(manifests)
+
+
+def in_words(step: Step) -> str:
+    """One line, such as "applied   ClusterRole fumarole-watch"."""
+    line = f"{step.done.value:<9} {step.what}"
+    if step.why:
+        line += f": {step.why}"
+    return line
+
+
+def _webhooks_in(options: dict[str, Any]) -> Webhooks | None:
+    address = options["webhooks"]
+    authority = options["ca"]
+    if not address:
+        return None
+    if not address.startswith("https://"):
+        raise BadOption(
+            "--webhooks must be an address with https://: the API server asks no other."
+        )
+    if not authority:
+        raise BadOption("--webhooks also needs --ca, the authority that signed its certificate.")
+    try:
+        certificate = Path(authority).read_bytes()
+    except OSError as error:
+        raise BadOption(f"--ca: {error}") from error
+    return Webhooks(address, certificate, required=not options["ignore_failures"])
+
+
+def _as_yaml(manifests: Iterable[dict[str, Any]]) -> str:
+    texts = []
+    for manifest in manifests:
+        text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
+        texts.append(f"# {name_of(manifest)}\n{text}")
+    return "---\n".join(texts)

@@ -1,0 +1,76 @@
+"""`manage.py kubernetes`: what it prints and refuses before it speaks with a cluster."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import CommandError, call_command
+
+from tests.control_plane.plane import ControlPlane
+
+
+def test_a_dry_run_prints_what_would_be_applied_in_the_mode_that_was_asked_for() -> None:
+    watching = _documents("install", "--dry-run")
+    scheduling = _documents("install", "--dry-run", "--mode", "schedule")
+
+    assert "ClusterRole fumarole-watch" in watching
+    assert "ClusterRole fumarole-schedule" not in watching
+    assert "ClusterRole fumarole-schedule" in scheduling
+    assert not any("Webhook" in name for name in scheduling)
+
+
+def test_a_dry_run_shows_the_webhooks_with_address_and_authority(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("certificate")
+    options = ("--webhooks", "https://console.example", "--ca", str(tmp_path / "ca.pem"))
+
+    shown = _documents("install", "--dry-run", *options)
+
+    (hook, *_) = shown["ValidatingWebhookConfiguration fumarole-validate"]["webhooks"]
+    assert hook["clientConfig"]["url"] == "https://console.example/admission/queues/validate"
+    assert hook["clientConfig"]["caBundle"] == "Y2VydGlmaWNhdGU="
+
+
+def test_a_dry_run_of_uninstall_leaves_the_definitions_out() -> None:
+    assert not any("Definition" in name for name in _documents("uninstall", "--dry-run"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--webhooks", "http://console.example"), "https://"),
+        (("--webhooks", "https://console.example"), "--ca"),
+        (("--webhooks", "https://console.example", "--ca", "/no/such/file"), "/no/such/file"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: tuple[str, ...], words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        _run("install", "--dry-run", *options)
+
+
+def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="missing"):
+        _run("status", "--kubeconfig", str(tmp_path / "missing"))
+
+
+def test_install_tells_each_step(control_plane: ControlPlane) -> None:
+    output = _run("install", "--kubeconfig", str(control_plane.kubeconfig))
+
+    assert "applied   ClusterRole fumarole-watch\n" in output
+    assert "kept      CustomResourceDefinition queues.scheduling.volcano.sh: it does not" in output
+
+
+def _run(*arguments: str) -> str:
+    output = StringIO()
+    call_command("kubernetes", *arguments, stdout=output)
+    return output.getvalue()
+
+
+def _documents(*arguments: str) -> dict[str, dict[str, Any]]:
+    found = {}
+    for document in yaml.load_all(_run(*arguments), Loader=yaml.CSafeLoader):
+        found[f"{document['kind']} {document['metadata']['name']}"] = document
+    return found
