@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -127,9 +127,16 @@ def tasks(scale: float) -> list[Task]:
     return found
 
 
-def run_all(wanted: Sequence[Task]) -> list[Done]:
+def run_all(wanted: Sequence[Task], keep: str = "") -> list[Done]:
+    """In the order of the tasks. What is done is kept on the way: a whole run takes long."""
+    done: dict[Task, Done] = {}
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(run_task, wanted))
+        for future in as_completed([pool.submit(run_task, task) for task in wanted]):
+            run = future.result()
+            done[run.task] = run
+            if keep:
+                write_runs([done[task] for task in wanted if task in done], keep)
+    return [done[task] for task in wanted]
 
 
 # The table of aims
@@ -399,9 +406,7 @@ def main() -> None:
     if options.kept:
         done = [run for path in options.kept for run in read_runs(path)]
     else:
-        done = run_all(_wanted_tasks(options))
-    if options.keep:
-        write_runs(done, options.keep)
+        done = run_all(_wanted_tasks(options), options.keep or "")
     print(markdown(done))
 
 
