@@ -1,7 +1,7 @@
-"""python -m tests.bench.kubernetes [--pods N]: what a listed pod and a watch event cost our processor.
+"""python -m tests.bench.kubernetes [--pods N]: what pods cost our processor.
 
-Against a real API server, which runs beside it. Only the time of our own thread counts, so a busy
-machine hardly matters.
+Listed, followed and bound, against a real API server, which runs beside it. Only the time of
+our own threads counts, so a busy machine hardly matters.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from scheduler.clusters.kubernetes.binding import BindOrder, BindResult, bind_pods
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.credentials import from_kubeconfig
 from scheduler.clusters.kubernetes.read import READERS
@@ -49,6 +50,20 @@ def _measure(client: Client, pods: int) -> None:
     _say("a listed pod: ask and parse", listing, pods)
     _say("a listed pod: read", reading, pods)
     _say("a watch event, read", _follow_changes(client, pods), pods)
+    _say("a bind, all threads", _bind_all(client, raws), pods)
+
+
+def _bind_all(client: Client, raws: list[dict[str, Any]]) -> float:
+    """The processor time of this whole process: the threads that bind are not ours to ask."""
+    orders = []
+    for raw in raws:
+        meta = raw["metadata"]
+        orders.append(BindOrder(meta["uid"], meta["namespace"], meta["name"], "n1"))
+    before = time.process_time()
+    answers = bind_pods(client, orders)
+    spent = time.process_time() - before
+    assert all(answer.result is BindResult.BOUND for answer in answers)
+    return spent
 
 
 def _read(raws: list[dict[str, Any]]) -> None:

@@ -220,17 +220,19 @@ class Client:
             "timeoutSeconds": server_timeout,
         }
         request = _Request("GET", _path(resource, "", "", "", asked))
-        timeout = urllib3.Timeout(connect=self.timeouts.connect, read=silence)
-        answer = self._answer(request, timeout, preload=False)
+        answer = self._answer(request, self._timeout(), preload=False)
         if answer.status != 200:
             body = answer.read()
             answer.release_conn()
             raise error_of_answer(request.asked, answer.status, body, answer.headers)
+        _allow_silence(answer, silence)
         return answer
 
+    def _timeout(self) -> urllib3.Timeout:
+        return urllib3.Timeout(connect=self.timeouts.connect, read=self.timeouts.read)
+
     def _send(self, request: _Request) -> Object:
-        timeout = urllib3.Timeout(connect=self.timeouts.connect, read=self.timeouts.read)
-        answer = self._answer(request, timeout)
+        answer = self._answer(request, self._timeout())
         if answer.status >= 300:
             raise error_of_answer(request.asked, answer.status, answer.data, answer.headers)
         try:
@@ -309,6 +311,13 @@ def _path(
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _allow_silence(answer: urllib3.BaseHTTPResponse, seconds: float) -> None:
+    """The answer has begun: from here on, silence is usual for a while."""
+    connection: Any = answer.connection
+    if connection is not None and connection.sock is not None:
+        connection.sock.settimeout(seconds)
 
 
 def _cause(error: HTTPError) -> str:

@@ -36,6 +36,9 @@ T = TypeVar("T")
 
 _CHUNK: Final = 64 * 1024
 _SHORT_SECONDS: Final = 1.0
+_LOSSES: Final = (ApiError, HTTPError, OSError, CredentialsError, ValueError, KeyError)
+"""The last two: something in between sends lines that are no events."""
+
 _UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
 
 
@@ -82,7 +85,7 @@ class Watch(Generic[T]):
                 if self._failures:  # the first time it is the usual course: list again at once
                     problem = error
                 self._failures += 1
-            except (ApiError, HTTPError, OSError, CredentialsError) as error:
+            except _LOSSES as error:
                 problem = error
                 self._failures += 1
             if self._stopping.is_set():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,22 @@ def test_a_server_that_is_gone_is_told_and_found_again(real_client, control_plan
     watch.stop()
 
     assert isinstance(lost, Lost)
+
+
+def test_a_watch_over_tls_stops_at_once(real_client):
+    watch = Watch(real_client, NODES, READERS[NODES], times=QUICK)
+    events = iter(watch)
+    next(events)
+    told: list[Any] = []
+    thread = threading.Thread(target=lambda: told.extend(events), daemon=True)
+    thread.start()
+    objects.wait_until(lambda: watch._stream is not None, "the watch")
+
+    watch.stop()
+    thread.join(30)
+
+    assert not thread.is_alive()
+    assert not any(isinstance(event, Lost) for event in told)
 
 
 # Credentials

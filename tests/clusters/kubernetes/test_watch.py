@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import urllib3
 
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.errors import ServerError, TooMany
@@ -227,6 +229,24 @@ def test_one_object_that_cannot_be_read_stops_nothing(client):
     assert isinstance(told[0], Unreadable)
     assert (told[0].key, told[0].problem) == ("bad-2", "ValueError: nonsense")
     assert isinstance(told[1], Changed)
+
+
+@pytest.mark.parametrize(
+    "line", [b"<html>a proxy\n", b'{"type": "ADDED"}\n', b'{"type": "ADDED", "object": {}}\n']
+)
+def test_lines_that_are_no_events_are_a_loss(watch, client, monkeypatch, line):
+    real = client.open_watch
+    broken = urllib3.HTTPResponse(io.BytesIO(line), status=200, preload_content=False)
+    given = iter([broken])
+    monkeypatch.setattr(client, "open_watch", lambda *a, **k: next(given, None) or real(*a, **k))
+    events = iter(watch)
+    next(events)
+
+    lost = next_news(events)
+    create(client, "a")
+
+    assert isinstance(lost, Lost)
+    assert isinstance(next_news(events), Changed)
 
 
 # Stopping
