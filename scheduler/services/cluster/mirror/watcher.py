@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 COLLECT_SECONDS = 0.15
 STEP_SECONDS = 0.5
 HEARD_EVERY_SECONDS = 2.0
+SILENT_SECONDS = 8.0  # a little before pages say that nothing is heard
 RETRY_SECONDS = 2.0
 _MOST_EVENTS = 20_000  # in one transaction
 
@@ -135,6 +136,7 @@ class _Following:
         self._writer = MirrorWriter(self._store, conf().kubernetes.scheduler_names)
         self._is_loaded = False
         self._heard_noted = time.monotonic()
+        self._is_silent = False  # and somebody was told so
 
     def run(self, keeper: lease.Keeper) -> None:
         while not self._watcher.is_stopped() and not self._feed.must_begin_anew():
@@ -172,8 +174,14 @@ class _Following:
     def _note_heard(self) -> None:
         now = time.monotonic()
         silent = self._feed.heard_seconds_ago()
-        if now - self._heard_noted < HEARD_EVERY_SECONDS or silent > HEARD_EVERY_SECONDS:
+        if now - self._heard_noted < HEARD_EVERY_SECONDS:
             return
+        if silent > SILENT_SECONDS and not self._is_silent:
+            self._is_silent = True
+            state.note_problem("The API server does not answer.")
+        if silent > HEARD_EVERY_SECONDS * 2:
+            return
+        self._is_silent = False
         self._heard_noted = now
         self._watcher.cluster_answers()
         state.note_heard(_moment_before(silent))
