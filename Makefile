@@ -43,8 +43,9 @@ help:
 run: $(RUN_STAMP)
 	@exec $(PY) manage.py up
 
+# Without make's own flags, which tests that run make would pass on.
 test: $(DEV_STAMP)
-	$(PYTEST) -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+	MAKEFLAGS= $(PYTEST) -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-long: $(DEV_STAMP)
 	$(PYTEST) --long -m long
