@@ -41,6 +41,8 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    # SIGINT too: a shell lets a command in the background ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         main()
