@@ -13,6 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.test import override_settings
 
+from scheduler.admission.reading.queue import Metadata
+from scheduler.admission.reading.workload import JobManifest
 from scheduler.clusters.kubernetes import resources, values
 from scheduler.clusters.kubernetes.watch_events import Changed, Listed, Removed
 from scheduler.conf import KUBERNETES, KubernetesConf, conf
@@ -101,6 +103,22 @@ def podgroup(
     )
 
 
+def job(
+    name: str, *, queue: str = "default", least: int = 1, phase: str = "Pending", **given: Any
+) -> values.JobObject:
+    """A Volcano Job. The podgroup that its controller would make is `podgroup_of`."""
+    about = meta(name, "default")
+    metadata = Metadata(name, "default", about.uid, about.resource_version, {}, {})
+    manifest = JobManifest(metadata, queue, least, tasks=(), **given)
+    return values.JobObject(about, manifest, phase=phase)
+
+
+def podgroup_of(job: values.JobObject, **given: Any) -> values.PodGroupObject:
+    owner = values.Owner("Job", job.meta.name, job.meta.uid)
+    asked = {"queue": job.job.queue, "least": job.job.min_available, **given}
+    return podgroup(job.group_name, owner=owner, **asked)
+
+
 def queue(name: str, parent: str = "root", *, state: str = "Open", **given: Any):
     amounts = {
         key: Resources.parse(given.pop(key))
@@ -120,9 +138,9 @@ def priority_class(name: str, value: int, **given: Any) -> values.PriorityClassO
     return values.PriorityClassObject(meta(name), value=value, **given)
 
 
-def moved(pod: values.PodObject, **changes: Any) -> values.PodObject:
-    """The same pod, later."""
-    if "phase" in changes:
+def moved(pod: Any, **changes: Any) -> Any:
+    """The same object, later."""
+    if "phase" in changes and isinstance(pod, values.PodObject):
         changes["phase"] = values.PodPhase(changes["phase"])
     return replace(pod, **changes, meta=replace(pod.meta, resource_version=str(next(_numbers))))
 

@@ -130,6 +130,10 @@ class PodGroup(Named):
 
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
+    # of the PodGroup object, where a real cluster calls it otherwise: one that a job made bears
+    # the name of the job here
+    object_name = models.CharField(max_length=253, blank=True, default="", db_index=True)
+    object_uid = models.UUIDField(null=True, blank=True)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="podgroups")
     job = models.OneToOneField(
         Job, null=True, blank=True, on_delete=models.CASCADE, related_name="podgroup"
@@ -188,6 +192,11 @@ class PodGroup(Named):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def cluster_name(self) -> str:
+        """What the cluster calls it."""
+        return self.object_name or self.name
 
 
 class PodClass(models.Model):

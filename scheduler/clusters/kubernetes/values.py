@@ -219,6 +219,15 @@ class JobObject:
     version: int = 0
     flaws: tuple[str, ...] = ()
 
+    @property
+    def group_name(self) -> str:
+        """Volcano's controller gives this name to the podgroup that it makes for the job."""
+        return f"{self.meta.name}-{self.meta.uid}"
+
+    @property
+    def group_key(self) -> str:
+        return f"{self.meta.namespace}/{self.group_name}"
+
 
 @dataclass(frozen=True, slots=True)
 class CommandObject:

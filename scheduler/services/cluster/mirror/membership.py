@@ -2,6 +2,9 @@
 
 A pod has a row if it is for one of our schedulers and its podgroup is known. All others only take
 room. So a pod that comes before its podgroup is never lost sight of.
+
+A job has a podgroup as long as it is in the cluster: Volcano's controller makes one after the job,
+and deletes it when the job ends.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from datetime import UTC, datetime
 
 from scheduler.clusters.kubernetes.values import (
     MADE_GROUP_PREFIX,
+    JobObject,
     PodGroupObject,
     PodObject,
     PodPhase,
@@ -42,24 +46,34 @@ class MadeGroup:
         return self.key.partition("/")[2]
 
 
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """A podgroup that is to have a row, and what it follows from.
+
+    `uid` finds its row. `name` is what it is called here: a job's own has the name of the job.
+    """
+
+    key: str
+    uid: str
+    name: str
+    queue: str
+    podgroup: PodGroupObject | None = None
+    job: JobObject | None = None
+    made: MadeGroup | None = None
+
+
 class Membership:
     def __init__(self, store: Store, scheduler_names: Collection[str]) -> None:
         self._store = store
         self._scheduler_names = frozenset(scheduler_names)
-        self._made: dict[str, MadeGroup | None] = {}
+        self._known: dict[str, KnownGroup | None] = {}
 
     def look_again(self) -> None:
         """The store has changed."""
-        self._made.clear()
+        self._known.clear()
 
     def has_row(self, pod: PodObject) -> bool:
-        if not self.is_for_us(pod):
-            return False
-        key = group_key(pod)
-        group = self._store.podgroup(key)
-        if group is not None:
-            return self.queue_of(group) is not None
-        return self.made_group(key) is not None
+        return self.is_for_us(pod) and self.group(group_key(pod)) is not None
 
     def is_for_us(self, pod: PodObject) -> bool:
         """Those that wait behind a gate are left to whoever put it there."""
@@ -68,15 +82,76 @@ class Membership:
         waits = pod.phase is PodPhase.PENDING and not pod.node
         return not (waits and (pod.gates or pod.meta.deleted))
 
-    def queue_of(self, group: PodGroupObject) -> str | None:
+    def group(self, key: str) -> KnownGroup | None:
+        """What pods that name this podgroup belong to; None where it is to have no row."""
+        if key not in self._known:
+            self._known[key] = self._find_group(key)
+        return self._known[key]
+
+    def _find_group(self, key: str) -> KnownGroup | None:
+        podgroup = self._store.podgroup(key)
+        job = self._job_with(key, podgroup)
+        if job is not None:
+            return self._group_of_job(key, job, podgroup)
+        if podgroup is not None:
+            queue = self._queue_of(podgroup)
+            if queue is None:
+                return None
+            return KnownGroup(key, podgroup.meta.uid, podgroup.meta.name, queue, podgroup)
+        made = self._make_group(key)
+        if made is None:
+            return None
+        return KnownGroup(key, key, made.name, made.queue, made=made)
+
+    # Podgroups of jobs
+
+    def _job_with(self, key: str, podgroup: PodGroupObject | None) -> JobObject | None:
+        """The job whose own podgroup has this key, even if the object is gone."""
+        if podgroup is None:
+            job = self._store.job_of_group(key)
+            if job is None or self._own_podgroup(job) is not None:
+                return None
+            return job
+        owner = podgroup.meta.owner
+        job = None
+        if owner is not None:
+            job = self._store.job(owner.uid)
+        if job is None or self._own_podgroup(job) is not podgroup:
+            return None
+        return job
+
+    def _own_podgroup(self, job: JobObject) -> PodGroupObject | None:
+        """Earlier versions of Volcano gave it the name of the job."""
+        for key in (job.group_key, job.meta.key):
+            podgroup = self._store.podgroup(key)
+            if podgroup is None or podgroup.meta.owner is None:
+                continue
+            if podgroup.meta.owner.uid == job.meta.uid:
+                return podgroup
+        return None
+
+    def _group_of_job(
+        self, key: str, job: JobObject, podgroup: PodGroupObject | None
+    ) -> KnownGroup | None:
+        queue = self._existing_queue(job.job.queue or DEFAULT)
+        if podgroup is not None:
+            queue = self._queue_of(podgroup)
+        if queue is None:
+            return None
+        name = self._name_for_job(key, job)
+        return KnownGroup(key, job.meta.uid, name, queue, podgroup, job)
+
+    def _name_for_job(self, key: str, job: JobObject) -> str:
+        """The name of the job, unless another podgroup has it in the cluster."""
+        if key == job.meta.key or self.group(job.meta.key) is None:
+            return job.meta.name
+        return key.partition("/")[2]
+
+    def _queue_of(self, group: PodGroupObject) -> str | None:
         """The name of its queue; None if there is no such queue."""
         return self._existing_queue(group.queue or self._queue_of_namespace(group.meta.namespace))
 
-    def made_group(self, key: str) -> MadeGroup | None:
-        """For pods of ours that name no podgroup; None where there is nothing to make."""
-        if key not in self._made:
-            self._made[key] = self._make_group(key)
-        return self._made[key]
+    # Podgroups of pods that name none
 
     def _make_group(self, key: str) -> MadeGroup | None:
         if not key.partition("/")[2].startswith(MADE_GROUP_PREFIX):

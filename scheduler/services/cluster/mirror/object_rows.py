@@ -24,7 +24,7 @@ from scheduler.domain.nodes import Taint
 from scheduler.domain.queue_fields import PLAIN_FIELDS, stored_values
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import Resources
-from scheduler.models.workload import JOB_PHASES, PODGROUP_PHASES
+from scheduler.models.workload import FINISHED_JOB_PHASES, JOB_PHASES, PODGROUP_PHASES
 from scheduler.services.cluster.mirror.membership import MadeGroup
 from scheduler.services.cluster.mirror.table import Row, stored_uid
 from scheduler.services.jobs.submit import stored_task
@@ -197,6 +197,8 @@ def _known_phase(phase: str, known: Collection[str]) -> str:
 PODGROUP_COLUMNS = (
     "namespace",
     "name",
+    "object_name",
+    "object_uid",
     *NAMED_COLUMNS,
     "queue_id",
     "job_id",
@@ -211,16 +213,11 @@ PODGROUP_COLUMNS = (
 )
 
 
-def podgroup_row(
-    group: PodGroupObject, *, queue_id: int, job_id: int | None, priority: int
-) -> dict[str, Any]:
-    """Without what follows from its pods."""
+def podgroup_row(group: PodGroupObject, priority: int) -> dict[str, Any]:
+    """Without its name, its queue and its job, and what follows from its pods."""
     return {
-        "namespace": group.meta.namespace,
-        "name": group.meta.name,
         **named_columns(group.meta),
-        "queue_id": queue_id,
-        "job_id": job_id,
+        "object_uid": stored_uid(group.meta.uid),
         "min_member": group.min_member,
         "min_task_member": dict(group.min_task_member),
         "min_resources": _optional_amounts(group.min_resources),
@@ -241,24 +238,43 @@ def _bounded(number: int) -> int:
     return max(-_MOST_INTEGER, min(_MOST_INTEGER, number))
 
 
-def made_group_row(group: MadeGroup, queue_id: int) -> dict[str, Any]:
+def made_group_row(group: MadeGroup) -> dict[str, Any]:
     return {
-        "namespace": group.namespace,
-        "name": group.name,
-        "uid": stored_uid(group.key),
-        "labels": {},
-        "annotations": {},
+        **_ABSENT_PODGROUP,
         "created_at": group.created,
-        "resource_version": 1,
-        "queue_id": queue_id,
-        "job_id": None,
         "min_member": group.min_member,
-        "min_task_member": {},
-        "min_resources": None,
-        "priority_class": "",
         "priority": _bounded(group.priority),
-        "network_topology": {},
     }
+
+
+def podgroup_row_of_job(job: JobObject, priority: int) -> dict[str, Any]:
+    """While the job has no podgroup in the cluster: before it begins, and when it has ended."""
+    return {
+        **_ABSENT_PODGROUP,
+        "created_at": job.meta.created or LONG_AGO,
+        "min_member": job.job.min_available,
+        "priority_class": job.job.priority_class,
+        "priority": _bounded(priority),
+    }
+
+
+_ABSENT_PODGROUP: Row = {
+    "labels": {},
+    "annotations": {},
+    "resource_version": 1,
+    "object_uid": None,
+    "min_task_member": {},
+    "min_resources": None,
+    "priority_class": "",
+    "network_topology": {},
+}
+
+
+def podgroup_phase_of_job(job: JobObject) -> str:
+    """As the cluster would tell it; "" where nothing can be said."""
+    if job.phase in FINISHED_JOB_PHASES:
+        return "Completed"
+    return ""
 
 
 _HOLDING = ("Bound", "Running", "Releasing")

@@ -84,6 +84,7 @@ class Store:
         self.pending_keys: dict[Resource, set[str]] = defaultdict(set)
         # podgroups that pods came to, or left
         self.pending_groups: set[str] = set()
+        self._jobs_by_group: dict[str, JobObject] = {}
         self.positions: dict[str, str] = {}
         self.listed: set[Resource] = set()
 
@@ -109,6 +110,13 @@ class Store:
 
     def job(self, uid: str) -> JobObject | None:
         return self._objects[JOBS].by_uid.get(uid)
+
+    def job_named(self, key: str) -> JobObject | None:
+        return self._objects[JOBS].by_key.get(key)
+
+    def job_of_group(self, key: str) -> JobObject | None:
+        """The job whose podgroup has this name, whether or not there is such a podgroup."""
+        return self._jobs_by_group.get(key)
 
     def pod(self, uid: str) -> PodObject | None:
         return self._objects[PODS].by_uid.get(uid)
@@ -155,6 +163,8 @@ class Store:
         if resource is PODS:
             self._unindex_pod(before)
             self._index_pod(value)
+        elif resource is JOBS:
+            self._jobs_by_group[value.group_key] = value
 
     def _drop(self, resource: Resource, uid: str) -> None:
         before = self._objects[resource].drop(uid)
@@ -163,6 +173,8 @@ class Store:
         self.touch(resource, before)
         if resource is PODS:
             self._unindex_pod(before)
+        elif resource is JOBS:
+            del self._jobs_by_group[before.group_key]
 
     def touch(self, resource: Resource, value: Any) -> None:
         """It is to be written, or removed if it is gone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from scheduler.clusters.kubernetes.resources import (
     JOBS,
@@ -18,12 +19,12 @@ from scheduler.clusters.kubernetes.resources import (
     PRIORITY_CLASSES,
     QUEUES,
 )
-from scheduler.clusters.kubernetes.values import PodGroupObject, PodObject
+from scheduler.clusters.kubernetes.values import PodObject
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
 from scheduler.services.cluster.mirror import object_rows
 from scheduler.services.cluster.mirror.classes import class_ids
-from scheduler.services.cluster.mirror.membership import Membership
+from scheduler.services.cluster.mirror.membership import KnownGroup, Membership
 from scheduler.services.cluster.mirror.queues import queue_table, remove_queues, write_queues
 from scheduler.services.cluster.mirror.store import Store, group_key
 from scheduler.services.cluster.mirror.table import Row, Table, stored_uid
@@ -60,14 +61,14 @@ class MirrorWriter:
         self.jobs = Table(Job, "uid", object_rows.JOB_COLUMNS, fixed=_NEW_JOB)
         self.podgroups = Table(PodGroup, "uid", object_rows.PODGROUP_COLUMNS, fixed=_NEW_PODGROUP)
         self.pods = Table(Pod, "uid", object_rows.POD_COLUMNS, fixed=_NEW_POD)
-        self._group_uids: dict[str, str] = {}  # of podgroups that have rows, by namespace/name
+        self._group_uids: dict[str, str] = {}  # of podgroups that have rows, by their keys
         self._was_just_loaded = False
 
     def load(self) -> None:
         """Compare everything at the next write: the database may hold anything."""
         for table in self._tables():
             table.load()
-        self._group_uids = {_key_of(row): uid for uid, row in self.podgroups.items()}
+        self._group_uids = {_object_key(row): uid for uid, row in self.podgroups.items()}
         self._store.touch_everything()
         self._was_just_loaded = True
 
@@ -108,45 +109,60 @@ class MirrorWriter:
             work.group_keys.update(store.objects(PODGROUPS).by_key)
             work.group_keys.update(store.pods_by_group)
             work.job_uids.update(store.objects(JOBS).by_uid)
-        if work.namespaces or work.priority_classes or work.job_uids:
+        if work.namespaces or work.priority_classes:
             work.group_keys.update(self._groups_that_follow(work))
+        work.group_keys.update(self._groups_of_jobs(work.job_uids))
+        self._add_groups_of_namesakes(work.group_keys)
         for key in work.group_keys:
-            if self._group_uids.get(key) != self._wanted_uid(key):
+            if not self._has_its_row(key):
                 work.pod_uids.update(store.pods_by_group.get(key, ()))
         for name in _come_or_gone(self.nodes, work.nodes, store.node):
             work.pod_uids.update(store.pods_by_node.get(name, ()))
 
     def _groups_that_follow(self, work: _Work) -> set[str]:
-        """Podgroups of these namespaces, priority classes and jobs."""
+        """Podgroups of these namespaces and priority classes."""
         found = set()
         for key in self._store.pods_by_group:
             if key.partition("/")[0] in work.namespaces:
                 found.add(key)
         for group in self._store.objects(PODGROUPS):
-            if self._follows(group, work):
+            has_class = _has_class_of(group.priority_class, work.priority_classes)
+            if has_class or group.meta.namespace in work.namespaces:
                 found.add(group.meta.key)
+        for job in self._store.objects(JOBS):
+            if _has_class_of(job.job.priority_class, work.priority_classes):
+                found.add(job.group_key)
         return found
 
-    def _follows(self, group: PodGroupObject, work: _Work) -> bool:
-        owner = group.meta.owner
-        if owner is not None and owner.uid in work.job_uids:
-            return True
-        if group.meta.namespace in work.namespaces:
-            return True
-        # one that names no class has the default one, which may be any of them
-        classes = work.priority_classes
-        return bool(classes) and (not group.priority_class or group.priority_class in classes)
+    def _groups_of_jobs(self, uids: Iterable[str]) -> set[str]:
+        """Where their podgroups are, and where they were."""
+        found = set()
+        for uid in uids:
+            if job := self._store.job(uid):
+                found |= {job.group_key, job.meta.key}
+            if (row_uid := stored_uid(uid)) in self.podgroups:
+                found.add(_object_key(self.podgroups.row(row_uid)))
+        return found
 
-    def _wanted_uid(self, key: str) -> str | None:
-        """Under which stored uid a podgroup is to have a row; None where it is to have none."""
-        group = self._store.podgroup(key)
-        if group is not None:
-            if self._membership.queue_of(group) is None:
-                return None
-            return stored_uid(group.meta.uid)
-        if self._membership.made_group(key) is None:
-            return None
-        return stored_uid(key)
+    def _add_groups_of_namesakes(self, keys: set[str]) -> None:
+        """A podgroup of the same name as a job changes how the job's own one is called."""
+        new = set(keys)
+        while new:
+            found = set()
+            for key in new:
+                for job in (self._store.job_named(key), self._store.job_of_group(key)):
+                    if job is not None:
+                        found |= {job.group_key, job.meta.key}
+            new = found - keys
+            keys |= new
+
+    def _has_its_row(self, key: str) -> bool:
+        """Whether the podgroup has a row already, under the name that it is to have."""
+        before = self._group_uids.get(key)
+        group = self._membership.group(key)
+        if before is None or group is None:
+            return before is None and group is None
+        return before == stored_uid(group.uid) and self.podgroups.row(before)["name"] == group.name
 
     # Wanted
 
@@ -169,16 +185,15 @@ class MirrorWriter:
                 work.nodes.update(self._taken.drop(uid))
         return wanted
 
-    def _wanted_groups(self, work: _Work) -> dict[str, str | None]:
-        """By stored uid: the key of the podgroup that is to have a row, or None."""
-        wanted: dict[str, str | None] = dict.fromkeys(work.stored_groups)
+    def _wanted_groups(self, work: _Work) -> dict[str, KnownGroup | None]:
+        """By stored uid: the podgroup that is to have a row, or None."""
+        wanted: dict[str, KnownGroup | None] = dict.fromkeys(work.stored_groups)
         for key in work.group_keys:
-            before = self._group_uids.get(key)
-            if before is not None:
+            if before := self._group_uids.get(key):
                 wanted[before] = None
-            uid = self._wanted_uid(key)
-            if uid is not None:
-                wanted[uid] = key
+        for key in work.group_keys:
+            if group := self._membership.group(key):
+                wanted[stored_uid(group.uid)] = group
         return wanted
 
     # Writing
@@ -187,13 +202,13 @@ class MirrorWriter:
         self,
         work: _Work,
         pods: dict[str, PodObject | None],
-        groups: dict[str, str | None],
+        groups: dict[str, KnownGroup | None],
         written: WrittenRows,
     ) -> None:
         lost = [uid for uid, pod in pods.items() if pod is None and uid in self.pods]
         written.podgroups |= self._keys_of_groups(self.pods.row(uid)["podgroup_id"] for uid in lost)
         self.pods.delete(lost)
-        gone = [uid for uid, key in groups.items() if key is None and uid in self.podgroups]
+        gone = [uid for uid, group in groups.items() if self._is_to_go(uid, group)]
         written.podgroups |= {_key_of(self.podgroups.row(uid)) for uid in gone}
         self._delete_podgroups(gone)
         self._delete_jobs(work, written)
@@ -210,6 +225,12 @@ class MirrorWriter:
             self.namespaces.delete(name for name in gone_namespaces if not store.namespace(name))
         )
 
+    def _is_to_go(self, uid: str, group: KnownGroup | None) -> bool:
+        """One that is to have another name is made anew: somebody else may take the old one."""
+        if uid not in self.podgroups:
+            return False
+        return group is None or self.podgroups.row(uid)["name"] != group.name
+
     def _keys_of_groups(self, ids: Iterable[int]) -> set[str]:
         wanted = set(ids)
         if not wanted:
@@ -224,12 +245,12 @@ class MirrorWriter:
         if not ids:
             return
         for uid in uids:
-            self._group_uids.pop(_key_of(self.podgroups.row(uid)), None)
+            self._group_uids.pop(_object_key(self.podgroups.row(uid)), None)
         self.pods.delete([uid for uid, row in self.pods.items() if row["podgroup_id"] in ids])
         self.podgroups.delete(uids)
 
     def _delete_jobs(self, work: _Work, written: WrittenRows) -> None:
-        """Podgroups of theirs that stay for a moment stand for themselves."""
+        """Their podgroups have no rows any more."""
         known = self._store.objects(JOBS).by_uid
         gone = {stored_uid(uid) for uid in work.job_uids if uid not in known}
         if work.stored_jobs:
@@ -237,12 +258,6 @@ class MirrorWriter:
         gone = {uid for uid in gone if uid in self.jobs}
         if not gone:
             return
-        ids = {self.jobs.ids[uid] for uid in gone}
-        orphans = {}
-        for uid, row in self.podgroups.items():
-            if row["job_id"] in ids:
-                orphans[uid] = {**row, "job_id": None}
-        self.podgroups.write(orphans)
         written.podgroups |= {_key_of(self.jobs.row(uid)) for uid in gone}
         self.jobs.delete(gone)
 
@@ -281,43 +296,52 @@ class MirrorWriter:
         default = sorted(name for name, row in rows.items() if row["global_default"])
         return changed | self.priority_classes.write({name: rows[name] for name in default[:1]})
 
-    def _write_groups(self, groups: dict[str, str | None], written: WrittenRows) -> None:
-        rows = {uid: self._group_row(key) for uid, key in groups.items() if key is not None}
+    def _write_groups(self, groups: dict[str, KnownGroup | None], written: WrittenRows) -> None:
+        rows = {}
+        for uid, group in groups.items():
+            if group is not None:
+                rows[uid] = self._group_row(uid, group)
+                if uid in self.podgroups:
+                    self._group_uids.pop(_object_key(self.podgroups.row(uid)), None)
+        for uid, row in rows.items():
+            self._group_uids[_object_key(row)] = uid
         for uid in self.podgroups.write(rows):
-            key = _key_of(rows[uid])
-            self._group_uids[key] = uid
-            written.podgroups.add(key)
+            written.podgroups.add(_key_of(rows[uid]))
 
-    def _group_row(self, key: str) -> Row:
-        pods = [pod for pod in self._store.pods_of(key) if self._membership.is_for_us(pod)]
-        group = self._store.podgroup(key)
-        if group is None:
-            made = self._membership.made_group(key)
-            assert made is not None
-            row = object_rows.made_group_row(made, self.queues.ids[made.queue])
-            return {**row, **object_rows.follows_from_pods("", made.min_member, pods)}
-        queue = self._membership.queue_of(group)
-        assert queue is not None
-        row = object_rows.podgroup_row(
-            group,
-            queue_id=self.queues.ids[queue],
-            job_id=self._job_id(group),
-            priority=self._priority_of(group),
-        )
-        return {**row, **object_rows.follows_from_pods(group.phase, group.min_member, pods)}
+    def _group_row(self, uid: str, group: KnownGroup) -> Row:
+        pods = [pod for pod in self._store.pods_of(group.key) if self._membership.is_for_us(pod)]
+        told_phase, row = self._own_part(group)
+        namespace, _, object_name = group.key.partition("/")
+        return {
+            **row,
+            **object_rows.follows_from_pods(told_phase, row["min_member"], pods),
+            "uid": uid,
+            "namespace": namespace,
+            "name": group.name,
+            "object_name": object_name,
+            "queue_id": self.queues.ids[group.queue],
+            "job_id": self._job_id(group),
+        }
 
-    def _job_id(self, group: PodGroupObject) -> int | None:
-        """Of the job that made it. Only the one that is named after the job is the job's own."""
-        owner = group.meta.owner
-        job = None
-        if owner is not None:
-            job = self._store.job(owner.uid)
-        if job is None or group.meta.name not in (f"{job.meta.name}-{job.meta.uid}", job.meta.name):
+    def _own_part(self, group: KnownGroup) -> tuple[str, dict[str, Any]]:
+        """The phase that the cluster tells, and the columns that follow from the object alone."""
+        if podgroup := group.podgroup:
+            priority = self._priority_of(podgroup.priority_class)
+            return podgroup.phase, object_rows.podgroup_row(podgroup, priority)
+        if job := group.job:
+            priority = self._priority_of(job.job.priority_class)
+            phase = object_rows.podgroup_phase_of_job(job)
+            return phase, object_rows.podgroup_row_of_job(job, priority)
+        assert group.made is not None
+        return "", object_rows.made_group_row(group.made)
+
+    def _job_id(self, group: KnownGroup) -> int | None:
+        if group.job is None:
             return None
-        return self.jobs.ids.get(stored_uid(job.meta.uid))
+        return self.jobs.ids.get(stored_uid(group.job.meta.uid))
 
-    def _priority_of(self, group: PodGroupObject) -> int:
-        named = self._store.priority_class(group.priority_class)
+    def _priority_of(self, class_name: str) -> int:
+        named = self._store.priority_class(class_name)
         if named is not None:
             return named.value
         for value in self._store.objects(PRIORITY_CLASSES):
@@ -338,7 +362,9 @@ class MirrorWriter:
                 node_ids=self.nodes.ids,
             )
         for uid in self.pods.write(rows):
-            written.podgroups.add(group_key(pods[uid]))
+            group = self._membership.group(group_key(pods[uid]))
+            assert group is not None
+            written.podgroups.add(f"{pods[uid].meta.namespace}/{group.name}")
 
     def _group_ids(self, pods: Iterable[PodObject]) -> dict[str, int]:
         found = {}
@@ -348,7 +374,18 @@ class MirrorWriter:
 
 
 def _key_of(row: Row) -> str:
+    """As pages name it."""
     return f"{row['namespace']}/{row['name']}"
+
+
+def _object_key(row: Row) -> str:
+    """As the cluster names it."""
+    return f"{row['namespace']}/{row['object_name']}"
+
+
+def _has_class_of(name: str, classes: Collection[str]) -> bool:
+    """One that names no class has the default one, which may be any of them."""
+    return bool(classes) and (not name or name in classes)
 
 
 def _come_or_gone(

@@ -11,6 +11,7 @@ OUR_SCHEDULERS = ("fumarole", "volcano")
 _ENDED = ("Succeeded", "Failed")
 GROUP = "scheduling.k8s.io/group-name"
 QUEUES_PATH = "/apis/scheduling.volcano.sh/v1beta1/queues"
+JOBS_PATH = "/apis/batch.volcano.sh/v1alpha1/jobs"
 PODGROUPS_PATH = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
 
 
@@ -20,6 +21,7 @@ def differences(api: Any) -> list[str]:
     for what, wanted, stored in (
         ("nodes", _nodes_of_cluster(api), _stored_nodes()),
         ("queues", _queues_of_cluster(api), _stored_queues()),
+        ("podgroups", _podgroups_of_cluster(api), _stored_podgroups()),
         ("pods", _pods_of_cluster(api), _stored_pods()),
     ):
         for name in sorted(wanted.keys() | stored.keys()):
@@ -95,14 +97,63 @@ def _stored_queues() -> dict[str, Any]:
     return found
 
 
+def _known_groups(api: Any) -> dict[tuple[str, str], tuple[str, bool, str]]:
+    """By namespace and name in the cluster: the name here, whether there is an object, the job.
+
+    Only those with a queue. A job has one even if its podgroup is not there.
+    """
+    queues = {"root", "default"} | {queue["metadata"]["name"] for queue in _items(api, QUEUES_PATH)}
+    found = {}
+    for group in _items(api, PODGROUPS_PATH):
+        meta = group["metadata"]
+        if group["spec"].get("queue", "default") in queues:
+            found[meta["namespace"], meta["name"]] = (meta["name"], True, "")
+    objects = {_place(group) for group in _items(api, PODGROUPS_PATH)}
+    owners = {_place(group): _owner_uid(group) for group in _items(api, PODGROUPS_PATH)}
+    for job in _items(api, JOBS_PATH):
+        meta = job["metadata"]
+        own = (meta["namespace"], f"{meta['name']}-{meta['uid']}")
+        is_foreign = own in objects and owners[own] != meta["uid"]
+        is_there = own in found or (own not in objects and job["spec"]["queue"] in queues)
+        if is_there and not is_foreign:
+            name = own[1] if (meta["namespace"], meta["name"]) in found else meta["name"]
+            found[own] = (name, own in objects, meta["uid"])
+    return found
+
+
+def _place(item: dict[str, Any]) -> tuple[str, str]:
+    return (item["metadata"]["namespace"], item["metadata"]["name"])
+
+
+def _owner_uid(item: dict[str, Any]) -> str:
+    owners = item["metadata"].get("ownerReferences", [])
+    return str(owners[0]["uid"]) if owners else ""
+
+
+def _podgroups_of_cluster(api: Any) -> dict[str, Any]:
+    """Without those that are made here for pods that name none."""
+    found = {}
+    for (namespace, object_name), (name, exists, job) in _known_groups(api).items():
+        found[f"{namespace}/{object_name}"] = (name, exists, job)
+    return found
+
+
+def _stored_podgroups() -> dict[str, Any]:
+    found = {}
+    made_here = PodGroup.objects.filter(object_name__startswith="podgroup-")
+    for group in PodGroup.objects.select_related("job").exclude(pk__in=made_here):
+        job = str(group.job.uid) if group.job else ""
+        found[f"{group.namespace}/{group.object_name}"] = (
+            group.name,
+            group.object_uid is not None,
+            job,
+        )
+    return found
+
+
 def _pods_of_cluster(api: Any) -> dict[str, Any]:
     """Those that have rows, with their podgroup, node and phase."""
-    queues = {"root", "default"} | {queue["metadata"]["name"] for queue in _items(api, QUEUES_PATH)}
-    groups = {
-        (group["metadata"]["namespace"], group["metadata"]["name"])
-        for group in _items(api, PODGROUPS_PATH)
-        if group["spec"].get("queue", "default") in queues
-    }
+    groups = _known_groups(api)
     nodes = {node["metadata"]["name"] for node in _items(api, "/api/v1/nodes")}
     found = {}
     for pod in _items(api, "/api/v1/pods"):
@@ -140,7 +191,7 @@ def _stored_pods() -> dict[str, Any]:
     found = {}
     for pod in Pod.objects.select_related("podgroup", "node"):
         node = pod.node.name if pod.node else None
-        found[str(pod.uid)] = (pod.name, pod.podgroup.name, node, pod.phase)
+        found[str(pod.uid)] = (pod.name, pod.podgroup.object_name, node, pod.phase)
     return found
 
 

@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
 NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
 PODS = "/api/v1/namespaces/default/pods"
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 
 
@@ -215,7 +216,13 @@ class History:
         self.api = api
         self.chance = random.Random(seed)
         self.made = 0
-        self.known: dict[str, list[str]] = {"node": [], "queue": [], "group": [], "pod": []}
+        self.known: dict[str, list[str]] = {
+            "node": [],
+            "queue": [],
+            "job": [],
+            "group": [],
+            "pod": [],
+        }
 
     def step(self) -> None:
         chosen = self.chance.choices(
@@ -226,7 +233,7 @@ class History:
 
     def add(self) -> None:
         self.made += 1
-        kind = self.chance.choice(["node", "queue", "group", "pod", "pod", "pod"])
+        kind = self.chance.choice(["node", "queue", "job", "group", "pod", "pod", "pod"])
         name = f"{kind}-{self.made}"
         if kind != "node" and self.chance.random() < 0.3 and self.known[kind]:
             name = self.chance.choice(self.known[kind])  # perhaps one that was deleted before
@@ -240,8 +247,21 @@ class History:
         parent = self.chance.choice(["root", *self.known["queue"]])
         self.api.post(QUEUES_PATH, objects.queue(name, weight=1, parent=parent))
 
+    def _add_job(self, name: str) -> None:
+        """With its podgroup, now and then, as Volcano's controller would make it."""
+        queue = self.chance.choice(["default", *self.known["queue"]])
+        made = self.api.post(JOBS, objects.volcano_job(name, queue=queue))["metadata"]
+        group = objects.podgroup(f"{name}-{made['uid']}", queue=queue)
+        owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "controller": True}
+        group["metadata"]["ownerReferences"] = [{**owner, "name": name, "uid": made["uid"]}]
+        self.known["group"].append(group["metadata"]["name"])
+        if self.chance.random() < 0.7:
+            self.api.post(GROUPS, group)
+
     def _add_group(self, name: str) -> None:
         queue = self.chance.choice(["default", "missing", *self.known["queue"]])
+        if self.known["job"] and self.chance.random() < 0.3:
+            name = self.chance.choice(self.known["job"])  # somebody else's, of the same name
         self.api.post(GROUPS, objects.podgroup(name, queue=queue))
 
     def _add_pod(self, name: str) -> None:
@@ -272,8 +292,8 @@ class History:
             self.api.patch(f"{PODS}/{name}/status", {"status": {"phase": phase}})
 
     def remove(self) -> None:
-        kind = self.chance.choice(["node", "queue", "group", "pod", "pod"])
-        paths = {"node": NODES, "queue": QUEUES_PATH, "group": GROUPS, "pod": PODS}
+        kind = self.chance.choice(["node", "queue", "job", "group", "group", "pod", "pod"])
+        paths = {"node": NODES, "queue": QUEUES_PATH, "job": JOBS, "group": GROUPS, "pod": PODS}
         if self.known[kind]:
             delete(self.api, f"{paths[kind]}/{self._any(kind)}")
 

@@ -21,12 +21,14 @@ from scheduler.models import (
 )
 from tests.mirrored import (
     MadeUpCluster,
+    job,
     leaving,
     moved,
     namespace,
     node,
     pod,
     podgroup,
+    podgroup_of,
     priority_class,
     queue,
 )
@@ -308,6 +310,171 @@ def test_the_priority_of_a_podgroup_follows_its_class():
 
     cluster.has(priority_class("system-node-critical", 2_000_001_000))
     assert PriorityClass.objects.get(name="system-node-critical").value == 2_000_001_000
+
+
+# Jobs and their podgroups
+
+
+def names() -> dict[str, str]:
+    """What the cluster calls each podgroup, by its name here."""
+    return dict(PodGroup.objects.values_list("name", "object_name"))
+
+
+def test_the_podgroup_of_a_job_has_the_name_of_the_job():
+    cluster = MadeUpCluster()
+    train = job("train", least=2)
+    group = podgroup_of(train, phase="Running")
+
+    cluster.has(node("n1"), train, group, pod("train-0", group=group.meta.name, node="n1"))
+
+    row = PodGroup.objects.select_related("job").get()
+    assert (row.name, row.object_name) == ("train", group.meta.name)
+    assert row.object_uid.hex == group.meta.uid.replace("-", "")
+    assert (row.job.name, row.phase, row.pods.count()) == ("train", "Running", 1)
+    assert taken("n1") == Resources()
+
+
+@pytest.mark.parametrize("group_first", [True, False])
+def test_a_job_and_its_podgroup_are_one_row_whichever_comes_first(group_first):
+    cluster = MadeUpCluster()
+    train = job("train")
+    pair = [train, podgroup_of(train)]
+    if group_first:
+        pair.reverse()
+
+    for each in pair:
+        cluster.has(each)
+
+    assert names() == {"train": train.group_name}
+    assert PodGroup.objects.get().job.name == "train"
+
+
+def test_a_job_without_a_podgroup_waits_under_its_name():
+    cluster = MadeUpCluster()
+
+    cluster.has(queue("research"), job("train", queue="research", least=3))
+
+    row = PodGroup.objects.select_related("queue", "job").get()
+    assert (row.name, row.queue.name, row.job.name) == ("train", "research", "train")
+    assert (row.phase, row.min_member, row.object_uid) == ("Pending", 3, None)
+
+
+@pytest.mark.parametrize("phase", ["Completed", "Failed", "Aborted", "Terminated"])
+def test_a_job_that_has_ended_stays_as_long_as_it_is_in_the_cluster(phase):
+    cluster = MadeUpCluster()
+    train = job("train", phase="Running")
+    group = podgroup_of(train, phase="Running")
+    member = pod("train-0", group=group.meta.name, node="n1")
+    cluster.has(node("n1"), train, group, member)
+    row = PodGroup.objects.get()
+
+    cluster.has(moved(train, phase=phase), moved(member, phase="Succeeded"))
+    cluster.loses(group)
+
+    stays = PodGroup.objects.get()
+    assert (stays.pk, stays.name, stays.phase) == (row.pk, "train", "Completed")
+    assert stays.job.phase == phase
+    assert phases() == {"train-0": "Succeeded"}
+
+    cluster.loses(train)
+    assert not PodGroup.objects.exists()
+    assert not Job.objects.exists()
+    assert not Pod.objects.exists()
+
+
+def test_a_job_that_had_ended_before_anybody_looked_is_there_too():
+    cluster = MadeUpCluster()
+
+    cluster.lists(job("train", phase="Completed"))
+
+    assert PodGroup.objects.get().phase == "Completed"
+    cluster.begin_anew()
+    assert not cluster.lists().others
+    assert not PodGroup.objects.exists()
+
+
+def test_a_podgroup_that_outlives_its_job_stands_for_itself():
+    cluster = MadeUpCluster()
+    train = job("train")
+    group = podgroup_of(train)
+    cluster.has(train, group, pod("train-0", group=group.meta.name))
+
+    cluster.loses(train)
+
+    row = PodGroup.objects.get()
+    assert (row.name, row.job) == (group.meta.name, None)
+    assert phases() == {"train-0": "Pending"}
+
+
+def test_a_job_that_is_made_anew_is_another_job():
+    cluster = MadeUpCluster()
+    first = job("train", phase="Completed")
+    cluster.has(first)
+    row = PodGroup.objects.get()
+
+    again = job("train")
+    cluster.store.take(_removed(first))
+    cluster.has(again)
+
+    assert names() == {"train": again.group_name}
+    assert PodGroup.objects.get().pk != row.pk
+
+
+def test_a_podgroup_of_somebody_else_keeps_its_name_beside_a_job():
+    cluster = MadeUpCluster()
+    train = job("train")
+    group = podgroup_of(train)
+    cluster.has(train, group, pod("train-0", group=group.meta.name))
+    other = podgroup("train")
+
+    written = cluster.has(other)
+
+    assert names() == {"train": "train", group.meta.name: group.meta.name}
+    assert PodGroup.objects.get(name=group.meta.name).job.name == "train"
+    assert Pod.objects.get().podgroup.name == group.meta.name
+    assert {"default/train", f"default/{group.meta.name}"} <= written.podgroups
+
+    cluster.loses(other)
+    assert names() == {"train": group.meta.name}
+    assert Pod.objects.get().podgroup.name == "train"
+
+
+def test_a_podgroup_with_the_name_of_its_job_is_the_jobs_own():
+    """As earlier versions of Volcano named it."""
+    cluster = MadeUpCluster()
+    train = job("train", phase="Running")
+    owner = Owner("Job", "train", train.meta.uid)
+    group = podgroup("train", owner=owner)
+    cluster.has(train, group, pod("train-0", group="train"))
+    assert names() == {"train": "train"}
+    assert PodGroup.objects.get().job.name == "train"
+
+    cluster.has(podgroup_of(train))
+    assert PodGroup.objects.get(job__name="train").object_name == train.group_name
+    assert PodGroup.objects.count() == 2
+
+    cluster.loses(group)
+    assert names() == {"train": train.group_name}
+
+
+def test_the_priority_of_a_job_without_a_podgroup_follows_its_class():
+    cluster = MadeUpCluster()
+    cluster.has(job("train", priority_class="high"))
+
+    cluster.has(priority_class("high", 1000))
+
+    assert PodGroup.objects.get().priority == 1000
+
+
+def test_pages_are_told_of_a_job_by_its_name():
+    cluster = MadeUpCluster()
+    train = job("train")
+    group = podgroup_of(train)
+    cluster.has(train, group)
+
+    written = cluster.has(pod("train-0", group=group.meta.name))
+
+    assert written.podgroups == {"default/train"}
 
 
 # Queues
