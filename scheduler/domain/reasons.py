@@ -17,6 +17,7 @@ class ReasonCode(StrEnum):
 
     ON_HOLD = "OnHold"
     SCHEDULING_PAUSED = "SchedulingPaused"
+    ANOTHER_SCHEDULER_DECIDES = "AnotherSchedulerDecides"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_LEAF = "QueueNotLeaf"
     QUEUE_CLOSED = "QueueClosed"
@@ -68,6 +69,10 @@ REASONS: Final[tuple[ReasonEntry, ...]] = (
     ReasonEntry(
         ReasonCode.SCHEDULING_PAUSED,
         "Nothing starts until an operator of the cluster resumes scheduling.",
+    ),
+    ReasonEntry(
+        ReasonCode.ANOTHER_SCHEDULER_DECIDES,
+        "It starts when the scheduler of the cluster places its pods.",
     ),
     ReasonEntry(
         ReasonCode.QUEUE_NOT_FOUND,

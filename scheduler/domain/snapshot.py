@@ -82,6 +82,8 @@ class Snapshot:
     taken_at: float = 0.0
     session: int = 0
     paused: bool = False
+    is_watched: bool = False
+    """Another scheduler decides: what this session decides is not done."""
 
     def __post_init__(self) -> None:
         names = [queue.name for queue in self.queues]

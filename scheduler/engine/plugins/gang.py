@@ -90,3 +90,10 @@ def _roles(gang: Gang) -> list[Role]:
     if not roles_count(gang):
         return []
     return list(gang.roles.values())
+
+
+def is_short_of_gang(gang: Gang) -> bool:
+    """It does not have the pods in place that it needs to run, or none at all."""
+    if gang.ready < max(1, gang.min_member):
+        return True
+    return any(role.ready < role.minimum for role in _roles(gang))

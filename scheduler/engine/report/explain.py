@@ -9,6 +9,7 @@ from scheduler.engine.decisions import Reason
 from scheduler.engine.report.checks import checks_of, needed_classes
 from scheduler.engine.report.findings import Finding, Question
 from scheduler.engine.report.held_back import (
+    another_scheduler_decides,
     awaiting_evaluation,
     behind_others,
     hierarchy_invalid,
@@ -38,6 +39,7 @@ from scheduler.engine.state.gang import Gang
 QUESTIONS: Mapping[ReasonCode, Question] = {
     ReasonCode.ON_HOLD: on_hold,
     ReasonCode.SCHEDULING_PAUSED: scheduling_paused,
+    ReasonCode.ANOTHER_SCHEDULER_DECIDES: another_scheduler_decides,
     ReasonCode.QUEUE_NOT_FOUND: queue_not_found,
     ReasonCode.QUEUE_NOT_LEAF: queue_not_leaf,
     ReasonCode.QUEUE_CLOSED: queue_closed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
 from scheduler.domain.reasons import ReasonCode
+from scheduler.engine.plugins.gang import is_short_of_gang
 from scheduler.engine.report.findings import Finding
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -22,6 +23,18 @@ def scheduling_paused(session: Session, gang: Gang) -> Finding | None:
         return None
     message = "Scheduling is paused for the whole cluster."
     return Finding(ReasonCode.SCHEDULING_PAUSED, message, {})
+
+
+def another_scheduler_decides(session: Session, gang: Gang) -> Finding | None:
+    """This session would start it. But it only watches, and nothing that it decides is done."""
+    if not session.snapshot.is_watched or is_short_of_gang(gang):
+        return None
+    pods = counted(gang.ready, "pod")
+    message = (
+        "Fumarole would start it now. It only watches this cluster: "
+        f"another scheduler has yet to place its {pods}."
+    )
+    return Finding(ReasonCode.ANOTHER_SCHEDULER_DECIDES, message, {"pods": gang.ready})
 
 
 def queue_not_found(session: Session, gang: Gang) -> Finding | None:

@@ -143,6 +143,8 @@ class Reporter:
         result = self.result
         result.reasons[gang.key] = reason
         result.said.append(Said(gang.key, gang.row, fingerprint, reason))
+        if reason.code is ReasonCode.ANOTHER_SCHEDULER_DECIDES:
+            return  # it can be scheduled
         if gang.refusal is not None and gang.refusal.event:
             self._unschedulable_event(gang, "Normal", gang.refusal.event, reason)
         if reason.code is ReasonCode.QUEUE_SUSPENDED and gang.awaits_admission:

@@ -149,7 +149,8 @@ def outcome_of(session: Session, at_open: Figures) -> Outcome:
     counts = final_counts(session)
     short = _short_and_not_leaving(session, counts)
     phases = final_phases(session, counts, _unschedulable(session, short))
-    report = write_report(session, short & (phases != Phase.COMPLETED))
+    waiting = short & (phases != Phase.COMPLETED)
+    report = write_report(session, waiting | left_to_another(session))
     return replace(
         _decisions(session, phases),
         reasons=report.reasons,
@@ -160,6 +161,16 @@ def outcome_of(session: Session, at_open: Figures) -> Outcome:
         queues=Figures(session, report.waiting),
         queues_at_open=at_open,
     )
+
+
+def left_to_another(session: Session) -> Mask:
+    """Podgroups that would start now, and do not: another scheduler decides."""
+    groups = session.snapshot.groups
+    left: Mask = np.zeros(len(groups), dtype=np.bool_)
+    if session.snapshot.is_watched:
+        left[[operation.gang.row for operation in session.binds]] = True
+        left &= np.isin(groups.phase, (Phase.PENDING, Phase.INQUEUE))
+    return left
 
 
 def decisions_of(session: Session) -> Outcome:

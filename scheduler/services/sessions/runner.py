@@ -193,6 +193,7 @@ class SessionRunner:
         snapshot = self.resident.snapshot
         snapshot.session = claimed.session.number
         snapshot.paused = claimed.paused
+        snapshot.is_watched = is_shadow()
         snapshot.taken_at = round(claimed.session.started_at.timestamp(), 3)
         return refreshed
 

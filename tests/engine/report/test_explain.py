@@ -53,6 +53,30 @@ def test_paused_scheduling_decides_nothing_and_says_so():
     assert reason(outcome, "new").code is ReasonCode.SCHEDULING_PAUSED
 
 
+def watched(*jobs):
+    snapshot = cluster(nodes=[node("n1", cpu=8)], queues=[queue("default")], jobs=jobs)
+    snapshot.is_watched = True
+    return run(snapshot)
+
+
+def test_a_gang_that_would_start_where_another_scheduler_decides():
+    found = reason(watched(job("new", tasks=2, cpu=1)), "new")
+
+    assert (found.code, found.figures) == (ReasonCode.ANOTHER_SCHEDULER_DECIDES, {"pods": 2})
+    assert found.message == (
+        "Fumarole would start it now. It only watches this cluster: "
+        "another scheduler has yet to place its 2 pods."
+    )
+
+
+def test_other_reasons_are_the_same_where_another_scheduler_decides():
+    outcome = watched(job("old", on="n1", cpu=8), job("new", cpu=1), job("big", cpu=9))
+
+    assert reason(outcome, "new").code is not ReasonCode.ANOTHER_SCHEDULER_DECIDES
+    assert reason(outcome, "big").code is ReasonCode.EXCEEDS_CLUSTER
+    assert "default/old" not in outcome.reasons
+
+
 def test_a_queue_that_does_not_exist():
     assert (
         explained(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduler.domain.resources import Resources
-from scheduler.models import Decision, Node, Pod, PodGroup, QueueFigures
+from scheduler.models import Decision, Event, Node, Pod, PodGroup, QueueFigures
 from scheduler.services.sessions.runner import SessionRunner
 from tests.mirrored import MadeUpCluster, kubernetes_mode, moved, node, pod, podgroup, queue
 
@@ -48,6 +48,28 @@ def test_nothing_is_bound_and_the_reason_of_what_waits_is_told():
     assert PodGroup.objects.get(name="big").reason_code == "ExceedsCluster"
 
 
+def test_what_would_start_is_told_once_that_another_scheduler_decides():
+    cluster = MadeUpCluster()
+    waiting = pod("fits-0", group="fits", cpu="1")
+    cluster.lists(node("n1", cpu="4"), podgroup("fits", phase="Inqueue"), waiting)
+    runner = SessionRunner("test")
+
+    runner.run()
+
+    group = PodGroup.objects.get()
+    assert group.reason_code == "AnotherSchedulerDecides"
+    assert group.conditions == []
+    assert not Event.objects.exists()
+
+    cluster.has(node("n2"))
+    runner.run()
+    assert PodGroup.objects.get().reason_session == group.reason_session
+
+    cluster.has(moved(waiting, node="n1", phase="Running"))
+    runner.run()
+    assert PodGroup.objects.get().reason_code == ""
+
+
 def test_figures_are_those_of_the_cluster_and_not_of_what_would_be_decided():
     cluster = MadeUpCluster()
     cluster.lists(
@@ -74,11 +96,11 @@ def test_a_session_counts_only_the_room_that_others_leave():
 
     runner.run()
     assert Node.objects.get().taken == Resources.parse({"cpu": "6", "pods": "1"})
-    assert PodGroup.objects.get().reason_code != ""
+    assert PodGroup.objects.get().reason_code not in ("", "AnotherSchedulerDecides")
 
     cluster.has(moved(other, phase="Succeeded"))
     runner.run()
-    assert PodGroup.objects.get().reason_code == ""
+    assert PodGroup.objects.get().reason_code == "AnotherSchedulerDecides"
 
 
 def test_a_session_that_would_only_repeat_itself_is_not_run_again():
