@@ -292,8 +292,12 @@ class PodFilters(Created):
     phase = OneOf(POD_PHASES, field_name="phase")
     namespace = Words(field_name="namespace", lookup_expr="in")
     node = django_filters.CharFilter(field_name="node__name")
-    podgroup = django_filters.CharFilter(field_name="podgroup__name")
+    podgroup = django_filters.CharFilter(method="of_podgroup")
     user = Words(field_name="podgroup__owner", lookup_expr="in")
+
+    def of_podgroup(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        """By the name of its job, or by what the cluster calls it."""
+        return rows.filter(Q(podgroup__name=value) | Q(podgroup__object_name=value))
 
 
 class NodeFilters(FilterSet):

@@ -272,7 +272,12 @@ def _pods_on_nodes(pods: Mapping[str, int]) -> int:
 def _podgroup_summary(group: PodGroup | None) -> dict[str, Any] | None:
     if group is None:
         return None
-    return {"phase": group.phase, "priority": group.priority, "reason": _reason_object(group)}
+    return {
+        "name": group.cluster_name,
+        "phase": group.phase,
+        "priority": group.priority,
+        "reason": _reason_object(group),
+    }
 
 
 def _reason_object(group: PodGroup) -> dict[str, Any] | None:
@@ -304,6 +309,9 @@ def podgroup_object(group: PodGroup, pods: Mapping[str, int]) -> dict[str, Any]:
         "finishedAt": iso_time(group.finished_at),
     }
     meta = namespaced_metadata(group)
+    if group.object_name:
+        meta["name"] = group.object_name
+        meta["uid"] = str(group.object_uid or group.uid)
     return _kubernetes_object(SCHEDULING, "PodGroup", meta, podgroup_spec(group), status)
 
 
@@ -321,12 +329,12 @@ def pod_object(pod: Pod) -> dict[str, Any]:
         "creationTimestamp": iso_time(pod.created_at),
         "resourceVersion": str(pod.job_version),
         "labels": {},
-        "annotations": {"scheduling.k8s.io/group-name": pod.podgroup.name},
+        "annotations": {"scheduling.k8s.io/group-name": pod.podgroup.cluster_name},
     }
     status = {
         "phase": pod.phase,
         "queue": pod.podgroup.queue.name,
-        "podgroup": pod.podgroup.name,
+        "podgroup": pod.podgroup.cluster_name,
         "task": pod.task,
         "node": pod.node.name if pod.node else "",
         "borrowed": pod.borrowed,

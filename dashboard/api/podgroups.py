@@ -35,7 +35,7 @@ class PodGroups(ManifestSet):
     takes_lists_in_steps = True
     lookups = ("namespace", "name")
     filter_class = PodGroupFilters
-    search_fields = ("name", "owner", "queue__name")
+    search_fields = ("name", "object_name", "owner", "queue__name")
     orderings: ClassVar[Orderings] = {
         "created": "created_at",
         "name": "name",
@@ -73,6 +73,12 @@ class PodGroups(ManifestSet):
 
     def visible_rows(self) -> QuerySet[Any]:
         return visible(PodGroup.objects.select_related("queue"), self.access)
+
+    def row_or_404(self, **where: str) -> Any:
+        """By what the cluster calls it, else by the name of its job."""
+        place = where or self.kwargs
+        named = self.visible_rows().filter(namespace=place["namespace"], object_name=place["name"])
+        return named.first() or super().row_or_404(**where)
 
     def as_objects(self, rows: Rows) -> Objects:
         pods = pods_by_phase([group.pk for group in rows])
@@ -119,8 +125,10 @@ class PodGroups(ManifestSet):
         return self.response_with({"message": message, "dryRun": self.dry_run})
 
     def explain(self, request: Request, namespace: str, name: str) -> Response:
-        found = place_in_line(namespace, name)
         gang = gang_named(namespace, name)
+        found = None
+        if gang is not None:
+            found = place_in_line(namespace, gang.name)
         if found is None or gang is None or not _is_readable(self.access, found["queue"]):
             raise self.nothing_found()
         visibility = Visibility(self.access.visible)

@@ -24,7 +24,7 @@ class Pods(EndpointSet):
     takes_lists_in_steps = True
     lookups = ("namespace", "name")
     filter_class = PodFilters
-    search_fields = ("name", "podgroup__name")
+    search_fields = ("name", "podgroup__name", "podgroup__object_name")
     orderings: ClassVar[Orderings] = {
         "created": "created_at",
         "name": "name",

@@ -22,6 +22,7 @@ from scheduler.domain.access import Access, Forbidden, OutOfSight, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry, PodGroup
 from scheduler.selectors.accounts.access import access_of, queue_parents, whom_to_ask
+from scheduler.services.cluster.mirrored import may_be_changed_here
 
 LONGEST_PARAMETER = 12_000
 """Characters of one value in an address. SQLite takes patterns of at most 50,000 bytes."""
@@ -39,10 +40,14 @@ def access(request: HttpRequest) -> Access:
 
 
 def may_operate(request: HttpRequest, queue: str) -> bool:
-    return access(request).may(Permission.OPERATE, queue)
+    return may_be_changed_here("Queue") and access(request).may(Permission.OPERATE, queue)
 
 
 def may_edit(request: HttpRequest, queue: str) -> bool:
+    return may_be_changed_here("Queue") and has_edit_role(request, queue)
+
+
+def has_edit_role(request: HttpRequest, queue: str) -> bool:
     """The parent's admin changes quotas and place, the queue's admin the rest: both may open it."""
     mine = access(request)
     parent = queue_parents().get(queue) or ROOT
@@ -52,12 +57,20 @@ def may_edit(request: HttpRequest, queue: str) -> bool:
 def require_edit(request: HttpRequest, queue: str, doing: str) -> None:
     """Raises `OutOfSight` and `Forbidden`."""
     require_view(request, queue)
-    if not may_edit(request, queue):
+    if not has_edit_role(request, queue):
         raise access(request).refusal(Permission.ADMINISTER, queue, doing)
 
 
 def may_create_below(request: HttpRequest, queue: str) -> bool:
-    return access(request).may(Permission.ADMINISTER, queue)
+    return may_be_changed_here("Queue") and access(request).may(Permission.ADMINISTER, queue)
+
+
+def may_submit_to(request: HttpRequest, queue: str) -> bool:
+    return may_be_changed_here("Job") and access(request).may(Permission.SUBMIT, queue)
+
+
+def may_submit_anywhere(request: HttpRequest) -> bool:
+    return may_be_changed_here("Job") and access(request).may_anywhere(Permission.SUBMIT)
 
 
 def page(view: View) -> View:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.choices import checked_word
 from dashboard.forms.typed import whole_number
-from dashboard.http.access import access, page, visibility_of
+from dashboard.http.access import access, may_submit_anywhere, page, visibility_of
 from dashboard.http.visibility import OtherJob, Visibility
 from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
@@ -45,6 +45,7 @@ from scheduler.selectors.jobs.page import (
 )
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.jobs.timeline import timeline_of
+from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.jobs.reclaim import why_no_reclaim
 from scheduler.services.jobs.submit import command_job
 
@@ -113,6 +114,7 @@ def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
         "may": False,
         "may_clone": False,
         "verbs": [],
+        "how_to_change": how_to_change("Job"),
         "gang_sentence": gang_sentence(gang, row["placed"], row["is_waiting"]),
         "reason": None,
     }
@@ -124,8 +126,9 @@ def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
         context["json_url"] = f"/api/v1/podgroups/{path}/"
         return context
     username = request.user.get_username()
-    context["may"] = may_command(mine, username, gang.queue.place, gang.owner)
-    context["may_clone"] = mine.may_anywhere(Permission.SUBMIT)
+    if may_be_changed_here("Job"):
+        context["may"] = may_command(mine, username, gang.queue.place, gang.owner)
+    context["may_clone"] = may_submit_anywhere(request)
     for verb in VERBS.values():
         context["verbs"].append({"verb": verb, "obstacle": obstacle(row["phase"], verb)})
     return context

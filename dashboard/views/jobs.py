@@ -13,11 +13,10 @@ from django.views.decorators.http import require_safe
 from dashboard.forms.job_choice import read_query, vocabulary
 from dashboard.forms.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
 from dashboard.forms.typed import whole_number
-from dashboard.http.access import access, page
+from dashboard.http.access import access, may_submit_anywhere, page
 from dashboard.present.jobs import COLUMNS, DEFAULT_COLUMNS, VERBS, may_command, present_job
 from dashboard.views.bulk_jobs import run_line
 from dashboard.views.saved_views import view_links
-from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted
 from scheduler.selectors.accounts.preferences import recent_runs
 from scheduler.selectors.jobs.listing import (
@@ -28,6 +27,7 @@ from scheduler.selectors.jobs.listing import (
     job_page,
     jobs_matching,
 )
+from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 
 Context = dict[str, Any]
 _TABS = (
@@ -80,9 +80,10 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "tabs": _filter_tabs(request),
         "views": view_links(request),
         "verbs": VERBS.values(),
+        "how_to_change": how_to_change("Job"),
         "help": _query_help(request),
         "runs": runs,
-        "may_submit": access(request).may_anywhere(Permission.SUBMIT),
+        "may_submit": may_submit_anywhere(request),
         "keep": keep,
     }
     return render(request, "jobs/list.html", context)
@@ -145,7 +146,9 @@ def _query_chips(request: HttpRequest, query: Query) -> list[Context]:
 
 def _selectable_row(request: HttpRequest, row: JobRow) -> Context:
     username = request.user.get_username()
-    may = row.is_job and may_command(access(request), username, row.place, row.owner)
+    may = False
+    if row.is_job and may_be_changed_here("Job"):
+        may = may_command(access(request), username, row.place, row.owner)
     return {**present_job(row), "may": may}
 
 

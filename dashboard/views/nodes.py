@@ -36,6 +36,7 @@ from scheduler.selectors.cluster.nodes import (
     node_rows,
     pods_on,
 )
+from scheduler.services.cluster.mirrored import how_to_change
 from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
 from scheduler.services.cluster.simulation import bring_back_node, lose_node, nodes_are_simulated
 
@@ -306,6 +307,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
         "pods": [_pod(pod) for pod in seen],
         "hidden": len(pods) - len(seen),
         "events": node_events(name),
+        "how_to_change": how_to_change("Node", name),
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
         "may_lose": nodes_are_simulated() and access(request).may(Permission.ADMINISTER, ROOT),
     }

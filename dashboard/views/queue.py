@@ -18,9 +18,11 @@ from dashboard.forms.choices import checked_word
 from dashboard.forms.job import TAKES_JOBS
 from dashboard.http.access import (
     access,
+    has_edit_role,
     may_create_below,
     may_edit,
     may_operate,
+    may_submit_to,
     no_such_queue,
     page,
     require_view,
@@ -54,6 +56,7 @@ from scheduler.selectors.queues.page import (
     waits,
 )
 from scheduler.selectors.records.history import SPANS, UnknownSpan, queue_history
+from scheduler.services.cluster.mirrored import how_to_change
 from scheduler.services.sessions.policies import min_run_seconds
 
 Context = dict[str, Any]
@@ -163,10 +166,12 @@ def _header(
         "last": last,
         "invalid": invalid,
         "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
+        "how_to_change": how_to_change("Queue", name),
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
         "may_create": may_create_below(request, name),
-        "may_submit": mine.may(Permission.SUBMIT, name),
+        "may_submit": may_submit_to(request, name),
+        "may_grant": has_edit_role(request, name),
         "takes_jobs": row["leaf"] and row["state"] in TAKES_JOBS,
         "whom": whom_to_ask(name),
         "is_cluster_admin": mine.is_cluster_admin,

@@ -15,7 +15,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.job import TAKES_JOBS
-from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, require_view
+from dashboard.http.access import (
+    may_edit,
+    may_operate,
+    may_submit_to,
+    no_such_queue,
+    page,
+    require_view,
+)
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import (
     actor,
@@ -26,12 +33,12 @@ from dashboard.views.common import (
     wants_fragment,
 )
 from scheduler.admission.rules.queue_deletion import PROTECTED
-from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queues.loads import queue_loads
 from scheduler.selectors.queues.page import command_obstacles
+from scheduler.services.cluster.mirrored import how_to_change
 from scheduler.services.queues.commands import (
     CommandOutcome,
     QueueOrder,
@@ -63,10 +70,11 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
         "name": name,
         "next": request.GET.get("next", ""),
         "entries": _entries(name),
+        "how_to_change": how_to_change("Queue", name),
         "may_operate": may_operate(request, name),
         "may_edit": may_edit(request, name),
         "may_delete": may_edit(request, name) and name not in PROTECTED,
-        "may_submit": takes_jobs and access(request).may(Permission.SUBMIT, name),
+        "may_submit": takes_jobs and may_submit_to(request, name),
     }
     return render_page_or_part(request, "queues/actions.html", "queues/_actions.html", context)
 

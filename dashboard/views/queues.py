@@ -46,6 +46,7 @@ from scheduler.domain.queues import ROOT
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.selectors.queues.listing import QueueBoard, queue_rows
 from scheduler.services.accounts.preferences import set_folding
+from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.demo.sample import load_sample_tree
 
 _ROWS = mark_safe("<!-- rows -->")
@@ -67,12 +68,13 @@ def queues(request: HttpRequest) -> HttpResponse:
         "view": view,
         "views": VIEWS,
         "verbs": PROGRESS,
+        "how_to_change": how_to_change("Queue"),
         "query": request.GET.get("q", ""),
         "resources": resource_choices(resources),
         "resource": chosen,
         "shows_all": request.GET.get("resource") == "all",
         "scale": request.GET.get("scale", "limit"),
-        "may_create": access(request).may_anywhere(Permission.ADMINISTER),
+        "may_create": _may_create(request),
     }
     if view == "map":
         visible = board.visible_to(access(request).visible)
@@ -80,6 +82,12 @@ def queues(request: HttpRequest) -> HttpResponse:
         return render(request, "queues/map.html", context)
     context |= _table_context(request, board, view, resources, chosen)
     return _render_table(request, context)
+
+
+def _may_create(request: HttpRequest) -> bool:
+    if not may_be_changed_here("Queue"):
+        return False
+    return access(request).may_anywhere(Permission.ADMINISTER)
 
 
 def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -262,4 +270,4 @@ def names(request: HttpRequest) -> HttpResponse:
     queues = []
     for row in queue_rows().visible_to(mine.visible).rows:
         queues.append(row.name)
-    return JsonResponse({"queues": queues, "mayCreate": mine.may_anywhere(Permission.ADMINISTER)})
+    return JsonResponse({"queues": queues, "mayCreate": _may_create(request)})

@@ -91,6 +91,7 @@ JobStatus = shape(
     finishedAt=maybe_moment(),
     podgroup=shape(
         "JobGang",
+        name=s.CharField(help_text="of its podgroup, as the cluster calls it"),
         phase=choice(PODGROUP_PHASES),
         priority=s.IntegerField(),
         reason=PendingReason(allow_null=True),

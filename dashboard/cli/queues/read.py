@@ -278,9 +278,10 @@ def _waiting_table(groups: Sequence[Row], wide: bool) -> Table:
 
 def _waiting_row(group: Row, wide: bool) -> list[object]:
     metadata = group["metadata"]
+    named = group["status"].get("job") or metadata
     reason = _reason(group)
     row = [
-        f"{metadata['namespace']}/{metadata['name']}",
+        f"{named['namespace']}/{named['name']}",
         group["spec"]["queue"],
         output.age(metadata["creationTimestamp"]),
         reason["code"],

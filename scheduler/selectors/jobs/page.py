@@ -25,11 +25,12 @@ _LOOKED_AT = (
 
 
 def gang_named(namespace: str, name: str) -> PodGroup | None:
-    return (
-        PodGroup.objects.select_related("queue", "queue__parent", "job")
-        .filter(namespace=namespace, name=name)
-        .first()
-    )
+    """By its own name, or by what a real cluster calls its podgroup."""
+    gangs = PodGroup.objects.select_related("queue", "queue__parent", "job")
+    found = gangs.filter(namespace=namespace, name=name).first()
+    if found is not None:
+        return found
+    return gangs.filter(namespace=namespace, object_name=name).first()
 
 
 def pods_of(gang: PodGroup, phase: str = "", start: int = 0) -> list[Pod]:

@@ -26,9 +26,25 @@ _FIXES = {
 }
 
 
+WRITTEN_TO_CLUSTER: frozenset[str] = frozenset()
+"""Kinds whose changes are sent to the API server. All others are only watched."""
+
+
+def may_be_changed_here(kind: str) -> bool:
+    """Whether objects of this kind can be changed in the console at all, whoever asks."""
+    return not is_kubernetes() or kind in WRITTEN_TO_CLUSTER
+
+
+def how_to_change(kind: str, name: str = "NAME") -> str:
+    """For pages: a sentence where it cannot be changed here, else nothing."""
+    if may_be_changed_here(kind):
+        return ""
+    return f"Watched only. To change it, {_FIXES[kind].replace('NAME', name)}."
+
+
 def refuse_if_mirrored(kind: str) -> None:
-    """Raises `Rejected` where the cluster is a real one."""
-    if not is_kubernetes():
+    """Raises `Rejected` where it cannot be changed here."""
+    if may_be_changed_here(kind):
         return
     message = (
         f"A {kind} of a Kubernetes cluster is changed there: "

@@ -9,11 +9,23 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from scheduler.models import Node, Queue
+from scheduler.services.cluster import mirrored
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import text
-from tests.mirrored import MadeUpCluster, kubernetes_mode, node, pod, podgroup, queue
+from tests.mirrored import (
+    MadeUpCluster,
+    job,
+    kubernetes_mode,
+    node,
+    pod,
+    podgroup,
+    podgroup_of,
+    queue,
+)
 
 pytestmark = [pytest.mark.django_db]
+
+TRAIN = job("train")
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +38,10 @@ def _watched_cluster() -> Iterator[None]:
             pod("gang-0", group="gang", node="n1", cpu="2"),
             pod("gang-1", group="gang", cpu="64"),
             pod("web", node="n1", cpu="1500m", scheduler="default-scheduler"),
+            TRAIN,
+            podgroup_of(TRAIN, phase="Inqueue"),
+            pod("train-0", group=TRAIN.group_name),
+            job("done", phase="Completed"),
         )
         SessionRunner("test").run()
         yield
@@ -46,6 +62,9 @@ def admin() -> Client:
         "/queues/research/",
         "/jobs/",
         "/jobs/default/gang/",
+        "/jobs/default/train/",
+        "/jobs/default/train/yaml/",
+        "/jobs/default/done/",
         "/nodes/",
         "/sessions/",
     ],
@@ -92,3 +111,104 @@ def test_the_api_refuses_a_change(admin):
 
     assert answer.status_code == 409
     assert "kubectl" in answer.content.decode()
+
+
+# Jobs of Volcano
+
+
+def test_a_job_is_listed_under_its_own_name_also_when_it_has_ended(admin):
+    page = text(admin.get("/jobs/"))
+
+    assert "train" in page
+    assert "done" in page
+    assert TRAIN.group_name not in page
+
+
+def test_the_page_of_a_job_names_its_podgroup(admin):
+    assert f"podgroup {TRAIN.group_name}" in text(admin.get("/jobs/default/train/"))
+    assert "podgroup" not in text(admin.get("/jobs/default/done/"))
+
+
+def test_the_name_of_its_podgroup_leads_to_the_job_too(admin):
+    page = admin.get(f"/jobs/default/{TRAIN.group_name}/")
+
+    assert page.status_code == 200
+    assert "<h1>train</h1>" in page.content.decode()
+
+
+def test_the_api_has_jobs_by_their_names_and_podgroups_by_those_of_the_cluster(admin):
+    shown = admin.get("/api/v1/jobs/default/train/").json()
+    assert shown["metadata"]["uid"] == TRAIN.meta.uid
+    assert shown["status"]["podgroup"]["name"] == TRAIN.group_name
+    assert admin.get("/api/v1/jobs/default/done/").json()["status"]["state"]["phase"] == "Completed"
+
+    for name in ("train", TRAIN.group_name):
+        group = admin.get(f"/api/v1/podgroups/default/{name}/").json()
+        assert group["metadata"]["name"] == TRAIN.group_name
+        assert group["metadata"]["uid"] != TRAIN.meta.uid
+        assert group["status"]["job"] == {"namespace": "default", "name": "train"}
+        explained = admin.get(f"/api/v1/podgroups/default/{name}/explain/").json()
+        assert explained["reason"] == "AnotherSchedulerDecides"
+        pods = admin.get("/api/v1/pods/", {"podgroup": name}).json()["results"]
+        assert [each["metadata"]["name"] for each in pods] == ["train-0"]
+        assert pods[0]["status"]["podgroup"] == TRAIN.group_name
+
+
+def test_a_gang_that_would_start_says_that_another_scheduler_decides(admin):
+    for address in ("/jobs/", "/jobs/default/train/"):
+        page = text(admin.get(address))
+        assert "Fumarole would start it now." in page
+        assert "Not evaluated yet" not in page
+
+
+# What is not offered
+
+
+@pytest.mark.parametrize(
+    ("address", "offered"),
+    [
+        ("/queues/", "New queue"),
+        ("/queues/research/", "Close…"),
+        ("/queues/research/", "Edit"),
+        ("/queues/research/children/", "New queue below"),
+        ("/queues/research/jobs/", "Submit a job"),
+        ("/jobs/", "Submit a job"),
+        ("/jobs/", "all that match"),
+        ("/jobs/default/train/", "Suspend"),
+        ("/jobs/default/train/", "Clone"),
+        ("/nodes/n1/", "Cordon…"),
+        ("/nodes/n1/", "Drain…"),
+    ],
+)
+def test_what_would_be_refused_is_not_offered(admin, address, offered):
+    assert offered not in text(admin.get(address))
+
+
+@pytest.mark.parametrize(
+    ("address", "command"),
+    [
+        ("/queues/research/", "kubectl edit queues.scheduling.volcano.sh research"),
+        ("/queues/research/actions/", "kubectl edit queues.scheduling.volcano.sh research"),
+        ("/jobs/default/train/", "kubectl apply -f job.yaml"),
+        ("/jobs/", "kubectl apply -f job.yaml"),
+        ("/nodes/n1/", "kubectl edit node n1"),
+    ],
+)
+def test_instead_of_buttons_stands_how_to_change_it(admin, address, command):
+    assert command in text(admin.get(address))
+
+
+def test_the_palette_offers_no_new_queue(admin):
+    assert admin.get("/queues/-/names.json").json()["mayCreate"] is False
+
+
+def test_roles_are_granted_here_as_always(admin):
+    assert "Grant a role" in text(admin.get("/queues/research/access/"))
+
+
+def test_what_is_written_to_the_cluster_is_offered_again(admin, monkeypatch):
+    monkeypatch.setattr(mirrored, "WRITTEN_TO_CLUSTER", frozenset({"Queue"}))
+
+    assert "New queue" in text(admin.get("/queues/"))
+    assert "Edit" in text(admin.get("/queues/research/"))
+    assert "Submit a job" not in text(admin.get("/jobs/"))
