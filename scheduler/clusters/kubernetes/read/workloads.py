@@ -29,6 +29,9 @@ from scheduler.domain.resources import Resources
 STATE_ANNOTATION = "fumarole.io/state"
 """The requested state where the CRD has no `spec.state`."""
 
+_QUOTA_NAMES = ("count/", "requests.", "limits.")
+"""Volcano's controller also writes minimums under the names that a ResourceQuota has for them."""
+
 
 def read_queue(raw: Raw) -> QueueObject:
     """As admission reads it, but nothing is refused."""
@@ -82,9 +85,14 @@ def read_podgroup(raw: Raw) -> PodGroupObject:
 
 def _read_minimum(spec: Raw) -> Resources | None:
     """None where it is not set, which is not the same as nothing."""
-    if spec.get("minResources") is None:
+    given = spec.get("minResources")
+    if given is None:
         return None
-    return read_amounts(spec["minResources"])
+    amounts = {}
+    for name, amount in given.items():
+        if not name.startswith(_QUOTA_NAMES):
+            amounts[name] = amount
+    return read_amounts(amounts)
 
 
 def read_job(raw: Raw) -> JobObject:

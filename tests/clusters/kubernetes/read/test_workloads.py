@@ -107,6 +107,23 @@ def test_a_podgroup_without_minimum_resources_differs_from_one_that_asks_for_non
     assert read_podgroup(raw_group({"minResources": {}})).min_resources == Resources()
 
 
+def test_names_of_resource_quotas_are_no_resources():
+    """As Volcano's controller writes them for its jobs."""
+    minimum = {
+        "count/pods": "4",
+        "cpu": "32",
+        "limits.nvidia.com/gpu": "16",
+        "nvidia.com/gpu": "16",
+        "pods": "4",
+        "requests.cpu": "32",
+        "requests.nvidia.com/gpu": "16",
+    }
+
+    found = read_podgroup(raw_group({"minResources": minimum})).min_resources
+
+    assert found == Resources.parse({"cpu": "32", "nvidia.com/gpu": "16", "pods": "4"})
+
+
 def test_a_podgroup_whole():
     condition = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready"}
     group = read_podgroup(
