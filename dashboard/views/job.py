@@ -114,7 +114,7 @@ def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
         "may": False,
         "may_clone": False,
         "verbs": [],
-        "how_to_change": how_to_change("Job"),
+        "how_to_change": how_to_change("Job", gang.name),
         "gang_sentence": gang_sentence(gang, row["placed"], row["is_waiting"]),
         "reason": None,
     }

@@ -35,10 +35,12 @@ def may_be_changed_here(kind: str) -> bool:
     return not is_kubernetes() or kind in WRITTEN_TO_CLUSTER
 
 
-def how_to_change(kind: str, name: str = "NAME") -> str:
-    """For pages: a sentence where it cannot be changed here, else nothing."""
+def how_to_change(kind: str, name: str = "") -> str:
+    """For the page of an object, or a list of them: a sentence where it cannot be changed here."""
     if may_be_changed_here(kind):
         return ""
+    if not name:
+        return f"Watched only. To change one, {_FIXES[kind]}."
     return f"Watched only. To change it, {_FIXES[kind].replace('NAME', name)}."
 
 

@@ -176,6 +176,7 @@ def test_a_gang_that_would_start_says_that_another_scheduler_decides(admin):
         ("/jobs/", "all that match"),
         ("/jobs/default/train/", "Suspend"),
         ("/jobs/default/train/", "Clone"),
+        ("/jobs/default/train/", "Ask its owner"),
         ("/nodes/n1/", "Cordon…"),
         ("/nodes/n1/", "Drain…"),
     ],

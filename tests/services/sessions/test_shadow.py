@@ -9,7 +9,17 @@ import pytest
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Event, Node, Pod, PodGroup, QueueFigures
 from scheduler.services.sessions.runner import SessionRunner
-from tests.mirrored import MadeUpCluster, kubernetes_mode, moved, node, pod, podgroup, queue
+from tests.mirrored import (
+    MadeUpCluster,
+    job,
+    kubernetes_mode,
+    moved,
+    node,
+    pod,
+    podgroup,
+    podgroup_of,
+    queue,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -68,6 +78,21 @@ def test_what_would_start_is_told_once_that_another_scheduler_decides():
     cluster.has(moved(waiting, node="n1", phase="Running"))
     runner.run()
     assert PodGroup.objects.get().reason_code == ""
+
+
+def test_a_job_that_ends_between_two_sessions_has_no_reason_any_more():
+    cluster = MadeUpCluster()
+    train = job("train")
+    group = podgroup_of(train, phase="Inqueue")
+    cluster.lists(node("n1"), train, group, pod("train-0", group=train.group_name))
+    SessionRunner("test").run()
+    assert PodGroup.objects.get().reason_code == "AnotherSchedulerDecides"
+
+    cluster.has(moved(train, phase="Completed"))
+    cluster.loses(group)
+
+    ended = PodGroup.objects.get()
+    assert (ended.phase, ended.reason_code, ended.reason_message) == ("Completed", "", "")
 
 
 def test_figures_are_those_of_the_cluster_and_not_of_what_would_be_decided():

@@ -305,8 +305,12 @@ class MirrorWriter:
                     self._group_uids.pop(_object_key(self.podgroups.row(uid)), None)
         for uid, row in rows.items():
             self._group_uids[_object_key(row)] = uid
+        ended = []
         for uid in self.podgroups.write(rows):
             written.podgroups.add(_key_of(rows[uid]))
+            if rows[uid]["phase"] == "Completed":
+                ended.append(self.podgroups.ids[uid])
+        _forget_reasons(ended)
 
     def _group_row(self, uid: str, group: KnownGroup) -> Row:
         pods = [pod for pod in self._store.pods_of(group.key) if self._membership.is_for_us(pod)]
@@ -371,6 +375,15 @@ class MirrorWriter:
         for key in {group_key(pod) for pod in pods}:
             found[key] = self.podgroups.ids[self._group_uids[key]]
         return found
+
+
+def _forget_reasons(ids: Collection[int]) -> None:
+    """Of podgroups that have ended: no session looks at them any more."""
+    if not ids:
+        return
+    PodGroup.objects.filter(pk__in=ids).exclude(reason_code="").update(
+        reason_code="", reason_message="", reason_figures={}, reason_checks=[]
+    )
 
 
 def _key_of(row: Row) -> str:
