@@ -13,6 +13,8 @@ from django.conf import settings
 KUBERNETES = "kubernetes"
 WATCH = "watch"
 SCHEDULE = "schedule"
+AUTO = "auto"
+QUEUE_CONTROLLERS = (AUTO, "volcano", "fumarole")
 DEFAULT_SCHEDULER_NAMES = "fumarole,volcano"
 
 
@@ -25,13 +27,15 @@ class KubernetesConf:
     """`scheduler_names` are the `schedulerName`s of the pods that have rows here.
 
     Pods of all others only take room on nodes. An empty `kubeconfig` stands for the usual places:
-    the service account inside of a cluster, else ~/.kube/config.
+    the service account inside of a cluster, else ~/.kube/config. `queue_controller` is who opens
+    and closes queues and writes their status; "auto" looks whether Volcano's controllers run.
     """
 
     mode: str = WATCH
     scheduler_names: tuple[str, ...] = tuple(DEFAULT_SCHEDULER_NAMES.split(","))
     kubeconfig: str = ""
     context: str = ""
+    queue_controller: str = AUTO
     name: str = ""  # shown on every page; empty: as the kubeconfig calls the cluster
 
 
@@ -43,9 +47,11 @@ def kubernetes_conf(environment: Mapping[str, str]) -> KubernetesConf:
         scheduler_names=tuple(name.strip() for name in names.split(",") if name.strip()),
         kubeconfig=environment.get("KUBECONFIG", ""),
         context=environment.get("KUBERNETES_CONTEXT", ""),
+        queue_controller=environment.get("KUBERNETES_QUEUE_CONTROLLER") or AUTO,
         name=environment.get("KUBERNETES_CLUSTER_NAME", ""),
     )
     _check_mode(found.mode)
+    _check_queue_controller(found.queue_controller)
     _check_kubeconfig(found.kubeconfig)
     if not found.scheduler_names:
         raise BadSetting(
@@ -63,6 +69,14 @@ def _check_mode(mode: str) -> None:
         )
     if mode != WATCH:
         raise BadSetting(f"KUBERNETES_MODE is “{mode}”. Set it to watch.")
+
+
+def _check_queue_controller(name: str) -> None:
+    if name not in QUEUE_CONTROLLERS:
+        raise BadSetting(
+            f"KUBERNETES_QUEUE_CONTROLLER is “{name}”. "
+            f"Set it to one of {', '.join(QUEUE_CONTROLLERS)}."
+        )
 
 
 def _check_kubeconfig(paths: str) -> None:

@@ -170,10 +170,10 @@ class MadeUpCluster:
         self.held = held
         self.begin_anew()
 
-    def begin_anew(self) -> None:
+    def begin_anew(self, *, follows_status: bool = False) -> None:
         """As after a kill -9: memory is lost, the database stays."""
         self.store = Store()
-        self.writer = MirrorWriter(self.store, SCHEDULERS)
+        self.writer = MirrorWriter(self.store, SCHEDULERS, follows_status=follows_status)
         self.writer.load()
 
     def has(self, *objects: Any) -> WrittenRows:

@@ -10,8 +10,12 @@ class Mirror(models.Model):
     """One row, written by the watcher alone. There is none where the cluster is simulated.
 
     `positions` holds the resourceVersion of each resource up to which the mirror was written, in
-    the transaction that wrote it.
+    the transaction that wrote it. `queue_fields` are the keys that a queue's `spec` may have there,
+    `queue_controller` is who opens and closes queues and writes their status.
     """
+
+    VOLCANO = "volcano"
+    FUMAROLE = "fumarole"
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     # the uid of the namespace kube-system: a cluster has no other name of its own
@@ -19,6 +23,8 @@ class Mirror(models.Model):
     server = models.CharField(max_length=255, blank=True, default="")
     version = models.CharField(max_length=64, blank=True, default="")
     positions = models.JSONField(default=dict, blank=True)
+    queue_fields = models.JSONField(default=list, blank=True)
+    queue_controller = models.CharField(max_length=16, blank=True, default=FUMAROLE)
     heard_at = models.DateTimeField(null=True, blank=True)  # the API server answered, or told news
     # since when everything is mirrored; unset while it is read for the first time, or again
     synced_at = models.DateTimeField(null=True, blank=True)

@@ -30,6 +30,7 @@ from scheduler.domain.lifecycle import NotAllowed
 from scheduler.outages import is_damage
 from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.records.feeds import last_changes
+from scheduler.services.cluster.queue_writes import ClusterAway
 from scheduler.services.files.versions import Stale
 from scheduler.services.queues.commands import CommandFailed
 from scheduler.services.queues.create_update import StaleVersion
@@ -222,7 +223,12 @@ def _suspicious_problem(error: SuspiciousOperation) -> dict[str, Any]:
     return problem(400, message, "invalid-request")
 
 
+def _away_problem(error: ClusterAway) -> dict[str, Any]:
+    return problem(503, str(error), "unavailable", error.violations, error.notices)
+
+
 _PROBLEMS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
+    ClusterAway: _away_problem,
     Rejected: _rejected_problem,
     NotAllowed: _not_allowed_problem,
     NotPossible: _not_possible_problem,

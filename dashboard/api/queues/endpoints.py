@@ -31,9 +31,11 @@ from dashboard.api.queues.samples import MOST_SAMPLES, STEPS, last_samples, samp
 from dashboard.api.schema.openapi import Operation
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.charts import HISTORY_COLUMNS
+from scheduler.admission.reading.queue import queue_manifest
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.stamps import stamp_of
+from scheduler.selectors.queues.facts import spec_of
 from scheduler.selectors.queues.objects import (
     QueueCounts,
     queue_counts,
@@ -48,6 +50,7 @@ from scheduler.services.queues.planned_deletion import (
     close_then_delete,
     keep_queue,
 )
+from scheduler.services.queues.transaction import tree_transaction
 
 _JSON_CACHE = JsonCache()
 
@@ -153,14 +156,15 @@ class Queues(EndpointSet):
         return self.list_response(self._create_all(items))
 
     def _create(self, manifest: Any) -> Response:
-        with self.undone_in_dry_run():
+        with tree_transaction(dry_run=self.dry_run):
             made = create_queue(manifest, by=self.actor)
-            body, version = self._object(made.queue.name)
-        return self._made(made, body, version)
+            row = queue_values().filter(name=made.queue.name).first()
+            counts = queue_counts()
+        return self._made(made, row, counts)
 
     def _create_all(self, manifests: Rows) -> Iterator[Response | Exception]:
         """Each as it is when all of them are done."""
-        with self.undone_in_dry_run():
+        with tree_transaction(dry_run=self.dry_run):
             results = create_queues(manifests, by=self.actor)
             counts = queue_counts()
             names = []
@@ -170,12 +174,18 @@ class Queues(EndpointSet):
             rows = {row["name"]: row for row in queue_values(Queue.objects.filter(name__in=names))}
         for result in results:
             if isinstance(result, Saved):
-                row = rows[result.queue.name]
-                yield self._made(result, queue_object(row, counts), row["resource_version"])
+                yield self._made(result, rows.get(result.queue.name), counts)
             else:
                 yield result
 
-    def _made(self, made: Saved, body: dict[str, Any], version: int) -> Response:
+    def _made(self, made: Saved, row: dict[str, Any] | None, counts: QueueCounts) -> Response:
+        """Without a row it was sent to a real cluster, and the mirror does not have it yet."""
+        if row is None:
+            body = queue_manifest(spec_of(made.queue))
+            version = made.queue.resource_version
+        else:
+            body = queue_object(row, counts)
+            version = row["resource_version"]
         return self.saved_response(
             body,
             made.notices,
@@ -192,7 +202,7 @@ class Queues(EndpointSet):
 
     def _update(self, name: str, merge: bool) -> Response:
         self.row_or_404()
-        with self.undone_in_dry_run():
+        with tree_transaction(dry_run=self.dry_run):
             made = update_queue(
                 name,
                 self.request.data,

@@ -192,13 +192,16 @@ class Client:
         namespace: str = "",
         *,
         uid: str = "",
+        resource_version: str = "",
         grace_seconds: int | None = None,
         propagation: str = "",
     ) -> Object:
-        """With a `uid`, an object of the same name but another uid is a `Conflict`."""
+        """An object with another `uid` or `resource_version` than given is a `Conflict`."""
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if uid:
             options["preconditions"] = {"uid": uid}
+        if resource_version:
+            options.setdefault("preconditions", {})["resourceVersion"] = resource_version
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         if propagation:

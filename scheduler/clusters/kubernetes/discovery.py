@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.errors import NotFound
-from scheduler.clusters.kubernetes.resources import FOLLOWED, NAMESPACES, Resource
+from scheduler.clusters.kubernetes.resources import FOLLOWED, NAMESPACES, PODS, Resource
+
+_VOLCANO_CONTROLLERS = "app=volcano-controller"
+"""The label of their pods, however Volcano was installed."""
 
 
 def served_resources(client: Client) -> tuple[Resource, ...]:
@@ -40,3 +43,11 @@ def cluster_uid(client: Client) -> str:
 def server_version(client: Client) -> str:
     """Such as "v1.36.3"."""
     return str(client.get_path("/version").get("gitVersion", ""))
+
+
+def volcano_controllers_run(client: Client) -> bool:
+    """Whether Volcano's controller manager is at work: it carries out commands to queues."""
+    found = client.list(
+        PODS, label_selector=_VOLCANO_CONTROLLERS, field_selector="status.phase=Running"
+    )
+    return bool(found)

@@ -14,7 +14,7 @@ from typing import Final
 
 from scheduler.admission.reading.workload import JobManifest
 from scheduler.domain.nodes import Taint
-from scheduler.domain.queues import QueueSpec
+from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import NOTHING, Resources
 
 MADE_GROUP_PREFIX: Final = "podgroup-"
@@ -194,17 +194,33 @@ class QueueObject:
     """A queue as it is stored, rules or no rules.
 
     `spec.state` is the requested state. It comes from `spec.state` of the extended CRD, else from
-    the annotation `fumarole.io/state`, else from the state in the status. `names_state` says that
-    one of the first two gave it. `state` is the state in the status. `flaws` are the fields that
-    cannot be read as they stand, each in a sentence; the value then has the default.
+    the annotation `fumarole.io/state`, else from the state in the status. `named_state` is what one
+    of the first two gave. `state` is the state in the status. `flaws` are the fields that cannot be
+    read as they stand, each in a sentence; the value then has the default.
     """
 
     meta: ObjectMeta
     spec: QueueSpec
-    names_state: bool = False
+    named_state: str | None = None
     state: str = ""
     status: Mapping[str, object] = field(default_factory=dict, hash=False)
     flaws: tuple[str, ...] = ()
+
+    @property
+    def is_closed_in_status(self) -> bool:
+        return self.state in (QueueState.CLOSING.value, QueueState.CLOSED.value)
+
+    def requested_state(self, *, follows_status: bool) -> QueueState:
+        """Open, Closed or Suspended.
+
+        It follows the status where another controller opens and closes queues. One that is closed
+        there is closed, whatever the queue itself asks for.
+        """
+        if follows_status and self.is_closed_in_status:
+            return QueueState.CLOSED
+        if self.spec.state in (QueueState.CLOSED, QueueState.SUSPENDED):
+            return self.spec.state
+        return QueueState.OPEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
-"""What a real cluster holds is changed there, and not here.
+"""What a real cluster holds is changed there, and not here, except its queues.
 
 The database only mirrors it: a change made here would be gone with the next look at the cluster.
+Changes of queues are sent to the cluster (`queue_writes`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FIXES = {
-    "Queue": "use kubectl or vcctl: kubectl edit queues.scheduling.volcano.sh NAME",
     "Job": "use kubectl or vcctl: kubectl apply -f job.yaml",
     "PodGroup": "use kubectl: kubectl apply -f podgroup.yaml",
     "Pod": "use kubectl: kubectl apply -f pod.yaml, or kubectl delete pod NAME",
@@ -26,7 +26,7 @@ _FIXES = {
 }
 
 
-WRITTEN_TO_CLUSTER: frozenset[str] = frozenset()
+WRITTEN_TO_CLUSTER = frozenset({"Queue"})
 """Kinds whose changes are sent to the API server. All others are only watched."""
 
 
@@ -50,7 +50,7 @@ def refuse_if_mirrored(kind: str) -> None:
         return
     message = (
         f"A {kind} of a Kubernetes cluster is changed there: "
-        "this console watches the cluster and writes nothing to it. "
+        "this console watches the cluster and writes nothing but queues to it. "
         f"To change it, {_FIXES[kind]}."
     )
     raise Rejected([Violation("mirrored", "", "kind", message, _FIXES[kind])], by_state=True)

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import transaction
 
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
@@ -20,6 +19,7 @@ from scheduler.services.files.apply_kinds import apply_item, is_in_the_tree
 from scheduler.services.files.apply_run import ApplyRun
 from scheduler.services.files.items import Applied, Item, raise_if_any, read_items
 from scheduler.services.files.prune import prune_unnamed
+from scheduler.services.queues.transaction import tree_transaction
 from scheduler.services.queues.warnings import warnings_wait
 
 
@@ -49,7 +49,7 @@ def apply_documents(
                 found.append(item.done)
         return found
     items = read_items(documents)
-    with transaction.atomic():
+    with tree_transaction(dry_run=dry_run):
         run = ApplyRun(by, with_pods=_moves_pods(items, prune))
         with warnings_wait() as asked:
             _apply_rounds(items, run)
@@ -61,7 +61,6 @@ def apply_documents(
             if prune:
                 done += prune_unnamed(items, prune, run, shown)
         run.finish(warns=bool(asked))
-        transaction.set_rollback(dry_run)
     return done
 
 
@@ -74,10 +73,8 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
     if rehearsed is not None:
         return rehearsed
     items = read_items(documents)
-    with transaction.atomic():
-        with warnings_wait():
-            _apply_rounds(items, ApplyRun(by, with_pods=_moves_pods(items)))
-        transaction.set_rollback(True)
+    with tree_transaction(dry_run=True), warnings_wait():
+        _apply_rounds(items, ApplyRun(by, with_pods=_moves_pods(items)))
     return items
 
 

@@ -10,6 +10,7 @@ from scheduler.domain.access import Access, Permission
 from scheduler.models import Pod, Queue
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
+from scheduler.services.cluster.queue_writes import are_queues_in_cluster
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.transaction import TreeEdit
 
@@ -24,7 +25,7 @@ class ApplyRun:
         self.by = by
         self.is_rehearsal = is_rehearsal
         self._edit: TreeEdit | None = None
-        if with_pods:
+        if with_pods and not are_queues_in_cluster():
             lock_tree()
             alone_with_pods()
 
@@ -36,8 +37,11 @@ class ApplyRun:
         return self._edit
 
     def put_down(self) -> None:
-        """Write the changed queues, before other code reads or changes them."""
-        if self._edit is not None:
+        """Write the changed queues, before other code reads or changes them.
+
+        To a real cluster they are sent at the end, when everything in the file was found right.
+        """
+        if self._edit is not None and not self._edit.is_in_cluster:
             self._edit.settle()
             self._edit = None
 
@@ -45,6 +49,8 @@ class ApplyRun:
         if warns:
             self.edit.warns = True
         self.put_down()
+        if self._edit is not None:
+            self._edit.settle()
 
 
 def visible_row(rows: QuerySet[Any], by: Actor) -> Any:

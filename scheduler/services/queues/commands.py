@@ -24,6 +24,7 @@ from scheduler.domain.plans import Plan, plan
 from scheduler.models import Command, Queue
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER, are_queues_in_cluster
 from scheduler.services.files.versions import Expected, StaleVersion, check_queue_version
 from scheduler.services.queues.transaction import TreeEdit
 from scheduler.services.records.events import EventNote
@@ -121,6 +122,8 @@ def command_queues(
     by = replace(by, access=access.access_for(by))
     if dry_run:
         return _plan_orders(orders, by, needs_all_rights)
+    if are_queues_in_cluster():
+        return _send_orders(orders, by, needs_all_rights)
     with transaction.atomic():
         edit = _edit_for(orders)
         try:
@@ -135,6 +138,25 @@ def command_queues(
         except Exception as problem:
             logger.error("commands to queues failed: %s", _in_words(orders), exc_info=problem)
             given = _record_failures(orders, by, problem)
+    return given
+
+
+def _send_orders(orders: Sequence[QueueOrder], by: Actor, needs_all_rights: bool) -> list[Given]:
+    """To the API server of a real cluster, each for itself."""
+    edit = _edit_for(orders)
+    given = [_give_and_record(edit, order, by, needs_all_rights) for order in orders]
+    edit.settle_in_cluster()
+    return [_answered(edit, order, each) for order, each in zip(orders, given, strict=True)]
+
+
+def _answered(edit: TreeEdit, order: QueueOrder, given: Given) -> Given:
+    if isinstance(given, Exception):
+        return given
+    failure = edit.failures.get(order.name)
+    if failure is not None:
+        return failure
+    if given.changed and not edit.is_shown:
+        return replace(given, message=f"{given.message} {SENT_TO_CLUSTER}")
     return given
 
 

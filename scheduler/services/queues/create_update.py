@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import transaction
-
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import (
     QueueReading,
@@ -30,6 +28,7 @@ from scheduler.models import Command, Queue
 from scheduler.selectors.queues.facts import spec_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.files.merge import merge_patch
 from scheduler.services.files.versions import (
     EditConflict,
@@ -39,7 +38,7 @@ from scheduler.services.files.versions import (
     is_expected,
 )
 from scheduler.services.queues.commands import CommandOutcome, QueueOrder, carry_out_order
-from scheduler.services.queues.transaction import TreeEdit
+from scheduler.services.queues.transaction import TreeEdit, tree_transaction
 from scheduler.services.records.events import EventNote
 
 __all__ = [
@@ -86,13 +85,11 @@ def create_queue(
 
     Raises `Rejected` with every violation, and writes nothing then.
     """
-    with transaction.atomic():
+    with tree_transaction(dry_run=dry_run):
         edit = TreeEdit()
         made = create_in(edit, manifest, by, imported=imported)
         edit.settle()
-        made.queue.refresh_from_db()
-        transaction.set_rollback(dry_run)
-    return made
+        return _as_stored(edit, made)
 
 
 def create_queues(
@@ -102,12 +99,37 @@ def create_queues(
 
     One that is made counts for those behind it.
     """
-    with transaction.atomic():
+    with tree_transaction(dry_run=dry_run):
         edit = TreeEdit()
         results = [_made_or_refused(edit, manifest, by) for manifest in manifests]
-        edit.settle()
-        transaction.set_rollback(dry_run)
-    return results
+        if not edit.is_in_cluster:
+            edit.settle()
+            return results
+        edit.settle_in_cluster()
+        return [_made_or_failed(edit, result) for result in results]
+
+
+def _made_or_failed(edit: TreeEdit, result: Saved | Exception) -> Saved | Exception:
+    if isinstance(result, Exception):
+        return result
+    return edit.failures.get(result.queue.name) or _as_stored(edit, result)
+
+
+def _as_stored(edit: TreeEdit, saved: Saved) -> Saved:
+    """The queue as it is in its table by now.
+
+    One that was sent to a cluster may not be there yet. Then it stays as it was sent, and a
+    notice says so.
+    """
+    name = saved.queue.name
+    notices = saved.notices
+    if not edit.is_shown:
+        notices += (Notice("sent_to_cluster", name, SENT_TO_CLUSTER),)
+    stored = Queue.objects.select_related("parent").filter(name=name).first()
+    if stored is None:
+        stored = saved.queue
+        stored.parent = Queue.objects.filter(name=edit.tree[name].parent).first()
+    return replace(saved, queue=stored, notices=notices)
 
 
 def _made_or_refused(edit: TreeEdit, manifest: object, by: Actor) -> Saved | Exception:
@@ -165,7 +187,7 @@ def update_queue(
     `Queue.DoesNotExist`, `StaleVersion` when `expected_version` is not the stored one and nothing
     was `opened`, and `Rejected` with every violation.
     """
-    with transaction.atomic():
+    with tree_transaction(dry_run=dry_run):
         edit = TreeEdit(with_pods=True)
         queue = Queue.objects.select_related("parent").get(name=name)
         access.require_to_touch_queue(by, name, queue.parent_name or ROOT)
@@ -182,11 +204,16 @@ def update_queue(
                 wanted = merge_patch(queue_manifest(stored.spec), manifest)
         changed = _change(edit, stored, wanted, by, names_state=_names_state(manifest))
         edit.settle()
-        queue.refresh_from_db()
-        transaction.set_rollback(dry_run)
-    return Saved(
-        queue, changed.notices, changed.changed, changed.message, stored.spec, changed.command, kept
-    )
+        saved = Saved(
+            queue,
+            changed.notices,
+            changed.changed,
+            changed.message,
+            stored.spec,
+            changed.command,
+            kept,
+        )
+        return _as_stored(edit, saved)
 
 
 def _merged(queue: Queue, opened: Mapping[str, Any], manifest: object) -> Merged:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from django.db import transaction
 from django.utils import timezone
 
 from scheduler.admission.reading.queue import queue_manifest
@@ -19,9 +18,10 @@ from scheduler.models import Grant, Job, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.files.versions import Expected, check_queue_version
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
-from scheduler.services.queues.transaction import TreeEdit
+from scheduler.services.queues.transaction import TreeEdit, tree_transaction
 from scheduler.services.records.events import EventNote
 
 
@@ -51,13 +51,14 @@ def delete_queue(
     is deleted. Raises `Queue.DoesNotExist`, `StaleVersion`, and `Rejected` with everything that
     prevents it, of every queue concerned.
     """
-    with transaction.atomic():
+    with tree_transaction(dry_run=dry_run):
         edit = TreeEdit(with_pods=True)
         require_to_delete(name, by, expected_version)
         deleted = _delete(edit, name, by, cascade=cascade, shown=shown)
         edit.settle()
-        transaction.set_rollback(dry_run)
-    return deleted
+    if edit.is_shown:
+        return deleted
+    return replace(deleted, message=f"{deleted.message} {SENT_TO_CLUSTER}")
 
 
 def require_to_delete(name: str, by: Actor, expected_version: Expected) -> None:
@@ -137,15 +138,20 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
     return violations
 
 
+def _mark_as_deleted(names: list[str], by: Actor) -> None:
+    for model in (Grant, QueueFigures, PlannedDeletion):
+        model.objects.filter(queue__name__in=names, queue__deleted_at=None).delete()
+    Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
+
+
 def _remove(edit: TreeEdit, names: list[str], by: Actor) -> Deleted:
     """Their rows stay, marked as deleted, for the records that refer to them.
 
     Roles and figures go.
     """
     aftermath = aftermath_of(names)
-    for model in (Grant, QueueFigures, PlannedDeletion):
-        model.objects.filter(queue__name__in=names, queue__deleted_at=None).delete()
-    Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
+    if not edit.is_in_cluster:  # else the mirror does it, when the cluster has deleted them
+        _mark_as_deleted(names, by)
     edit.remove(names)
     for name in names:
         edit.note(EventNote("Queue", name, "DeleteQueue", f"{by.name} deleted {name}.", queue=name))

@@ -24,6 +24,7 @@ from scheduler.domain.queues import QueueState
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queues.facts import admission_scene
 from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.cluster.queue_writes import ClusterAway, are_queues_in_cluster
 from scheduler.services.files.versions import Expected
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.commands import (
@@ -38,7 +39,7 @@ from scheduler.services.queues.deletion import (
     require_to_delete,
 )
 from scheduler.services.queues.deletion_effects import Aftermath, aftermath_of
-from scheduler.services.queues.transaction import TreeEdit
+from scheduler.services.queues.transaction import TreeEdit, tree_transaction
 from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 
@@ -77,7 +78,7 @@ def close_then_delete(
     queue with others below it is refused. Raises `Queue.DoesNotExist`, `StaleVersion`,
     `NotAllowed`, and `Rejected` with what draining does not cure.
     """
-    with transaction.atomic():
+    with tree_transaction(dry_run=dry_run):
         edit = TreeEdit(with_pods=True)
         require_to_delete(name, by, expected_version)
         doomed = deletion_order(name, edit.tree)
@@ -85,16 +86,13 @@ def close_then_delete(
         refuse_unless_shown(name, doomed, shown)
         aftermath = aftermath_of(doomed)
         closing = give_order(edit, QueueOrder(name, QueueCommand.CLOSE, reason), by)
+        _refuse_if_never(name, cascade)
         _settle_closing(edit, name)
-        blockers = _blockers(name, cascade)
-        lasting = [blocker for blocker in blockers if blocker.rule_id not in PASSING]
-        if lasting:
-            raise Rejected(lasting, by_state=True)
-        _write_down(name, doomed, by, reason)
-        if not blockers:
+        with transaction.atomic():
+            _write_down(name, doomed, by, reason)
+        if not _blockers(name, cascade):
             _delete(PlannedDeletion.objects.get(queue__name=name))
         is_gone = not Queue.objects.filter(name=name).exists()
-        transaction.set_rollback(dry_run)
     message = _message(doomed, is_gone=is_gone)
     return CloseThenDelete(tuple(doomed), closing, aftermath, is_gone, message)
 
@@ -103,7 +101,7 @@ def _settle_closing(edit: TreeEdit, name: str) -> None:
     """What fails here is answered like any other command that fails. Nothing is kept of it."""
     try:
         edit.settle()
-    except DatabaseError:
+    except (DatabaseError, Rejected):
         raise
     except Exception as problem:
         logger.error("closing %s to delete it failed", name, exc_info=problem)
@@ -115,6 +113,16 @@ def _refuse_protected(name: str, edit: TreeEdit) -> None:
     if name in PROTECTED:
         verdict = check_delete(name, edit.tree, edit.facts, cascade=True)
         raise Rejected(verdict.violations, by_state=True)
+
+
+def _refuse_if_never(name: str, cascade: bool) -> None:
+    """What no draining cures, looked for before anything is closed."""
+    lasting = []
+    for blocker in _blockers(name, cascade):
+        if blocker.rule_id not in PASSING:
+            lasting.append(blocker)
+    if lasting:
+        raise Rejected(lasting, by_state=True)
 
 
 def _blockers(name: str, cascade: bool) -> tuple[Violation, ...]:
@@ -190,13 +198,19 @@ def carry_out_deletions() -> int:
 
 
 def _carry_out(queue: int) -> bool:
+    if are_queues_in_cluster():
+        return _carry_out_plan(queue)
     with transaction.atomic():
         lock_tree()
         # before the states, which deleting locks: a session has them in this order too
         alone_with_pods()
-        plans = PlannedDeletion.objects.select_related("queue", "user")
-        planned = plans.filter(queue=queue).first()
-        return planned is not None and _delete(planned)
+        return _carry_out_plan(queue)
+
+
+def _carry_out_plan(queue: int) -> bool:
+    plans = PlannedDeletion.objects.select_related("queue", "user")
+    planned = plans.filter(queue=queue).first()
+    return planned is not None and _delete(planned)
 
 
 def _delete(planned: PlannedDeletion) -> bool:
@@ -212,6 +226,8 @@ def _delete(planned: PlannedDeletion) -> bool:
         return _drop(planned, name, f"the account of {planned.actor}, who asked for it, is gone.")
     try:
         delete_queue(name, cascade=True, by=_asker(planned))
+    except ClusterAway:
+        return False
     except Rejected as refusal:
         lasting = []
         for blocker in refusal.violations:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +24,8 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
+from scheduler.admission.violations import Rejected
+from scheduler.clusters.kubernetes.queue_writes import QueueWrite
 from scheduler.domain.lifecycle import DerivedState
 from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queue_fields import (
@@ -43,7 +46,13 @@ from scheduler.selectors.queues.loads import queue_loads
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
-from scheduler.services.cluster.mirrored import refuse_if_mirrored
+from scheduler.services.cluster.queue_writes import (
+    Sent,
+    are_queues_in_cluster,
+    rehearsal,
+    send_queues,
+    shows_in_mirror,
+)
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.states import (
     StoredTree,
@@ -79,6 +88,22 @@ _NEW_QUEUE = PreparedInsert(Queue)
 _NEW_COMMAND = PreparedInsert(Command)
 
 
+@contextmanager
+def tree_transaction(*, dry_run: bool = False) -> Iterator[None]:
+    """For whoever makes a `TreeEdit`: one transaction, which is undone after a dry run.
+
+    Queues of a real cluster are part of no transaction: the API server decides about each. Only a
+    dry run is one, because nothing of it is sent.
+    """
+    if are_queues_in_cluster() and not dry_run:
+        yield
+        return
+    with rehearsal(dry_run), transaction.atomic():
+        yield
+        if dry_run:
+            transaction.set_rollback(True)
+
+
 @dataclass(slots=True)
 class _Image:
     """The tree as it is by now, what is already decided but not yet written included."""
@@ -90,20 +115,21 @@ class _Image:
 
 
 class TreeEdit:
-    """To be made inside of a transaction, which has the tree to itself from then on.
+    """To be made inside of a `tree_transaction`, which has the tree to itself from then on.
 
-    Nothing is written before `settle`.
+    Nothing is written before `settle`. Of queues in a real cluster only a mirror is stored here:
+    nothing is locked, and `settle` sends the changes to the API server.
 
     `only_life` reads no more than the states need: enough for commands. `with_pods` is for
     whoever deletes pods, or may forbid that it is placed. Without `locks` it is for planning alone:
-    it must not be settled. Raises `Rejected` where the tree is that of a real cluster.
+    it must not be settled.
     """
 
     def __init__(
         self, *, only_life: bool = False, with_pods: bool = False, locks: bool = True
     ) -> None:
-        refuse_if_mirrored("Queue")
-        if locks:
+        self.is_in_cluster = are_queues_in_cluster()
+        if locks and not self.is_in_cluster:
             _lock(with_pods=with_pods)
         self._only_life = only_life
         self._new: dict[str, Queue] = {}
@@ -116,6 +142,9 @@ class TreeEdit:
         self._noted: set[str] = set()  # whose changes of state are in the notes already
         self._reopened: set[str] = set()
         self._gone: list[str] = []
+        self._before: dict[str, QueueSpec] = {}  # as this edit found those that it changes
+        self.failures: Mapping[str, Rejected] = {}
+        self.is_shown = True
         self.warns = False
 
     @cached_property
@@ -205,6 +234,7 @@ class TreeEdit:
     def respecify(self, spec: QueueSpec, by: Actor) -> None:
         """Change everything but the state that is asked for: only an order changes that."""
         image = self._image
+        self._before.setdefault(spec.name, image.tree[spec.name])
         image.tree = image.tree.with_queue(replace(spec, state=image.tree[spec.name].state))
         image.parents[spec.name] = spec.parent
         self._respecified.add(spec.name)
@@ -216,6 +246,7 @@ class TreeEdit:
         if planned.requested is None:
             return
         image = self._image
+        self._before.setdefault(planned.queue, image.tree[planned.queue])
         image.tree = image.tree.with_queue(
             replace(image.tree[planned.queue], state=planned.requested)
         )
@@ -244,6 +275,7 @@ class TreeEdit:
         """Their rows have been deleted."""
         image = self._image
         for name in names:
+            self._before.setdefault(name, image.tree[name])
             image.tree = image.tree.without(name)
             del image.queues[name], image.parents[name]
             self._gone.append(name)
@@ -281,8 +313,12 @@ class TreeEdit:
         """Write everything, once, at the end.
 
         With what follows from it: states, warnings, events, news, and a session that takes it into
-        account.
+        account. Raises `Rejected` where a real cluster refuses it.
         """
+        if self.is_in_cluster:
+            self.settle_in_cluster()
+            self._raise_failures()
+            return
         now = timezone.now()
         moved = {*self._new, *self._versions, *self._gone}
         self._insert()
@@ -304,6 +340,68 @@ class TreeEdit:
             notify.access_changed()  # grants count for what is below: another tree is another sight
         if moved:
             transaction.on_commit(want_session)
+
+    # What is sent to a real cluster
+
+    def settle_in_cluster(self) -> None:
+        """Send every change, keep a record of those that were made, and wait for the mirror.
+
+        `failures` says what the API server refused, by queue. `is_shown` is False where the mirror
+        does not have it all yet.
+        """
+        writes = self._cluster_writes()
+        sent = send_queues(writes)
+        self.failures = sent.failures
+        with transaction.atomic():
+            self._record_sent(sent)
+        self.is_shown = shows_in_mirror(writes, sent.versions)
+
+    def _cluster_writes(self) -> list[QueueWrite]:
+        """Parents are created before their children, and deleted after them."""
+        writes = []
+        made = [self.tree[name] for name in self._new if name in self.tree]
+        for spec in sorted(made, key=lambda spec: self.tree.depth(spec.name)):
+            writes.append(QueueWrite(spec.name, None, spec))
+        for name in sorted(self._versions):
+            if name in self.tree and name not in self._new:
+                writes.append(self._write_of(name, self.tree[name]))
+        for name in self._gone:
+            if name not in self._new:
+                writes.append(self._write_of(name, None))
+        return writes
+
+    def _write_of(self, name: str, after: QueueSpec | None) -> QueueWrite:
+        return QueueWrite(name, self._before[name], after, self.uid_of(name))
+
+    def _record_sent(self, sent: Sent) -> None:
+        now = timezone.now()
+        entries = [entry for entry in self._entries if self._was_done(entry, sent)]
+        for row in self._orders:
+            failure = sent.failures.get(row.target_name)
+            if failure is not None:
+                row.result = Command.FAILED
+                row.message = str(failure)
+        _NEW_COMMAND.insert(self._orders)
+        audit.write(entries)
+        notes = [note for note in self._notes if note.name not in sent.failures]
+        record_events(notes, now)
+        ordered = {row.target_name for row in self._orders}
+        notify.queues_changed({*sent.versions, *ordered, *(note.name for note in notes)})
+
+    def _was_done(self, entry: AuditEntry, sent: Sent) -> bool:
+        if entry.name in sent.failures:
+            return False
+        return entry.name in sent.versions or entry.follows not in sent.failures
+
+    def _raise_failures(self) -> None:
+        if not self.failures:
+            return
+        refusals = list(self.failures.values())
+        if len(refusals) == 1:
+            raise refusals[0]
+        violations = [violation for refusal in refusals for violation in refusal.violations]
+        by_state = any(refusal.by_state for refusal in refusals)
+        raise type(refusals[-1])(violations, by_state=by_state)
 
     def _record_moves(self, changes: Iterable[Change]) -> None:
         """States that changed because a queue above was moved, below a closed one for instance."""

@@ -15,6 +15,7 @@ from tests.control_plane.fake.refusals import (
     forbidden_by_budget,
     not_allowed,
     other_uid,
+    other_version,
 )
 from tests.control_plane.fake.resources import Resource, Target, resource_of
 from tests.control_plane.fake.store import Object, Store
@@ -154,7 +155,7 @@ class Conversation:
         found = self._store.get(*self._key)
         if self._target.resource.plural == "pods":
             return 200, self._remove_pod(found, options)
-        _check_uid(found, options)
+        _check_preconditions(found, options)
         self._store.delete(*self._key)
         details = {"name": self._target.name, "kind": self._target.resource.plural}
         if self._target.resource.group:
@@ -164,7 +165,7 @@ class Conversation:
 
     def _remove_pod(self, pod: Object, options: Object) -> Object:
         """A pod on a node is only marked: its kubelet ends it. Any other is gone at once."""
-        _check_uid(pod, options)
+        _check_preconditions(pod, options)
         is_bound = bool(pod["spec"].get("nodeName"))
         grace = options.get("gracePeriodSeconds", _GRACE_SECONDS if is_bound else 0)
         if is_bound and "deletionTimestamp" in pod["metadata"] and grace:
@@ -222,10 +223,13 @@ def _refuse_moved_pod(resource: Resource, before: Object, after: Object) -> None
             raise not_allowed(before["metadata"]["name"])
 
 
-def _check_uid(found: Object, options: Object) -> None:
-    wanted = (options.get("preconditions") or {}).get("uid")
-    if wanted not in (None, found["metadata"]["uid"]):
-        raise other_uid(found["metadata"]["name"], wanted, found["metadata"]["uid"])
+def _check_preconditions(found: Object, options: Object) -> None:
+    wanted = options.get("preconditions") or {}
+    metadata = found["metadata"]
+    if wanted.get("uid") not in (None, metadata["uid"]):
+        raise other_uid(metadata["name"], wanted["uid"], metadata["uid"])
+    if wanted.get("resourceVersion") not in (None, metadata["resourceVersion"]):
+        raise other_version(metadata["name"], wanted["resourceVersion"])
 
 
 def _selects(budget: Object, pod: Object) -> bool:

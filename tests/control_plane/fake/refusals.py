@@ -72,6 +72,14 @@ def other_uid(pod: str, wanted: str, stored: str) -> Refused:
     return Refused(409, "Conflict", message, {"name": pod, "kind": "pods"})
 
 
+def other_version(name: str, wanted: str) -> Refused:
+    message = (
+        f'Operation cannot be fulfilled on "{name}": Precondition failed: '
+        f"ResourceVersion in precondition: {wanted}"
+    )
+    return Refused(409, "Conflict", message, {"name": name})
+
+
 def not_allowed(pod: str) -> Refused:
     message = f'Pod "{pod}" is invalid: spec: Forbidden: pod updates may not change fields'
     return Refused(422, "Invalid", message, {"name": pod, "kind": "Pod"})

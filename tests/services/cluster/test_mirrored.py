@@ -1,4 +1,4 @@
-"""Objects of a real cluster are changed there: every door says so, and nothing is written."""
+"""Objects of a real cluster but queues are changed there: every door says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.job_policies import JobAction
-from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import AuditEntry, Job, Namespace, Node, PodGroup, Queue
 from scheduler.services.cluster.nodes import (
     cordon_node,
@@ -28,9 +27,6 @@ from scheduler.services.jobs.podgroups import (
     update_podgroup,
 )
 from scheduler.services.jobs.submit import command_job, submit_job
-from scheduler.services.queues.commands import command_queue
-from scheduler.services.queues.create_update import create_queue, update_queue
-from scheduler.services.queues.deletion import delete_queue
 from tests.mirrored import MadeUpCluster, kubernetes_mode, node, pod, podgroup, queue
 from tests.worlds import manifest
 
@@ -46,10 +42,6 @@ def _watched_cluster() -> Iterator[None]:
 
 
 WRITES: dict[str, Callable[[], object]] = {
-    "create a queue": lambda: create_queue({"metadata": {"name": "new"}, "spec": {}}),
-    "change a queue": lambda: update_queue("research", {"spec": {"weight": 3}}, merge=True),
-    "close a queue": lambda: command_queue("research", QueueCommand.CLOSE),
-    "delete a queue": lambda: delete_queue("research"),
     "submit a job": lambda: submit_job(manifest("train")),
     "submit a job as a rehearsal": lambda: submit_job(manifest("train"), dry_run=True),
     "change a job": lambda: update_job("default", "train", {}, merge=True),

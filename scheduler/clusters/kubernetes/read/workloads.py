@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading import queue as queue_reading
 from scheduler.admission.reading import workload as workload_reading
 from scheduler.admission.violations import Violation
+from scheduler.clusters.kubernetes.queue_definition import STATE, with_fields_from_annotations
 from scheduler.clusters.kubernetes.read.common import (
     Raw,
     read_amounts,
@@ -23,11 +23,8 @@ from scheduler.clusters.kubernetes.values import (
     QueueObject,
 )
 from scheduler.domain.lifecycle import REQUESTABLE_STATES
-from scheduler.domain.queues import DEFAULT, QueueState
+from scheduler.domain.queues import DEFAULT
 from scheduler.domain.resources import Resources
-
-STATE_ANNOTATION = "fumarole.io/state"
-"""The requested state where the CRD has no `spec.state`."""
 
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
 """Volcano's controller also writes minimums under the names that a ResourceQuota has for them."""
@@ -36,30 +33,25 @@ _QUOTA_NAMES = ("count/", "requests.", "limits.")
 def read_queue(raw: Raw) -> QueueObject:
     """As admission reads it, but nothing is refused."""
     meta = read_meta(raw)
-    reading = queue_reading.read_queue(raw, imported=True)
+    reading = queue_reading.read_queue(with_fields_from_annotations(raw), imported=True)
     if reading.value is None:
         raise ValueError("; ".join(_flaws(reading.violations)))
-    spec = reading.value.spec
-    names_state = bool(section(raw, "spec").get("state"))
-    annotated = _annotated_state(meta.annotations)
-    if annotated is not None and not names_state:
-        spec = replace(spec, state=annotated)
-        names_state = True
     status = section(raw, "status")
     return QueueObject(
         meta=meta,
-        spec=spec,
-        names_state=names_state,
+        spec=reading.value.spec,
+        named_state=_named_state(raw),
         state=status.get("state", ""),
         status=status,
         flaws=_flaws(reading.violations),
     )
 
 
-def _annotated_state(annotations: Raw) -> QueueState | None:
-    text = annotations.get(STATE_ANNOTATION, "")
-    if text in [state.value for state in REQUESTABLE_STATES]:
-        return QueueState(text)
+def _named_state(raw: Raw) -> str | None:
+    """The state that the queue itself asks for, in `spec.state` or else in the annotation."""
+    state = with_fields_from_annotations(raw).get("spec", {}).get(STATE)
+    if state in [each.value for each in REQUESTABLE_STATES]:
+        return str(state)
     return None
 
 

@@ -14,12 +14,15 @@ from scheduler.clusters.kubernetes.discovery import (
     cluster_uid,
     served_resources,
     server_version,
+    volcano_controllers_run,
 )
 from scheduler.clusters.kubernetes.errors import ApiError
+from scheduler.clusters.kubernetes.queue_definition import known_queue_fields
 from scheduler.clusters.kubernetes.read import READERS
 from scheduler.clusters.kubernetes.resources import Resource
 from scheduler.clusters.kubernetes.watch import Watch
-from scheduler.conf import KubernetesConf
+from scheduler.conf import AUTO, KubernetesConf
+from scheduler.models import Mirror
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.store import Event
 
@@ -32,9 +35,17 @@ DISCOVER_SECONDS = 30.0
 class KubernetesFeed:
     """Follows all that the API server serves. Threads end with the process, or by `close`."""
 
-    def __init__(self, client: Client, events: queue.Queue[Event]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        events: queue.Queue[Event],
+        queue_facts: state.QueueFacts,
+        asked_controller: str = AUTO,
+    ) -> None:
         self._client = client
         self._events = events
+        self._queue_facts = queue_facts
+        self._asked_controller = asked_controller
         self.resources = frozenset(served_resources(client))
         self._heard_at = time.monotonic()
         self._has_others = False
@@ -66,16 +77,26 @@ class KubernetesFeed:
                 self._heard_at = time.monotonic()
                 if self._heard_at - discovered_at > DISCOVER_SECONDS:
                     discovered_at = self._heard_at
-                    self._has_others = frozenset(served_resources(self._client)) != self.resources
+                    self._has_others = self._is_another_cluster_now()
             except ApiError as problem:
                 logger.debug("the API server does not answer: %s", problem)
+
+    def _is_another_cluster_now(self) -> bool:
+        if frozenset(served_resources(self._client)) != self.resources:
+            return True
+        return find_queue_facts(self._client, self._asked_controller) != self._queue_facts
+
+    @property
+    def follows_status(self) -> bool:
+        """Volcano's controllers open and close queues, and tell so in their status."""
+        return self._queue_facts.controller == Mirror.VOLCANO
 
     def heard_seconds_ago(self) -> float:
         heard = [self._heard_at, *(watch.heard_at or 0.0 for watch in self._watches)]
         return time.monotonic() - max(heard)
 
     def must_begin_anew(self) -> bool:
-        """Custom resources were installed, or taken away."""
+        """Custom resources were installed or taken away, or Volcano's controllers were."""
         return self._has_others
 
     def close(self) -> None:
@@ -90,16 +111,28 @@ def connect(given: KubernetesConf, events: queue.Queue[Event]) -> KubernetesFeed
     credentials = load_credentials(given.kubeconfig, given.context)
     client = Client(credentials)
     try:
+        queue_facts = find_queue_facts(client, given.queue_controller)
         state.begin(
             cluster_uid=cluster_uid(client),
             server=credentials.server.url,
             version=server_version(client),
             name=_name_of(given, credentials),
+            queues=queue_facts,
         )
-        return KubernetesFeed(client, events)
+        return KubernetesFeed(client, events, queue_facts, given.queue_controller)
     except Exception:
         client.close()
         raise
+
+
+def find_queue_facts(client: Client, asked_controller: str) -> state.QueueFacts:
+    """As the cluster is now, and as the settings say."""
+    fields = known_queue_fields(client)
+    if asked_controller != AUTO:
+        return state.QueueFacts(fields, asked_controller)
+    if volcano_controllers_run(client):
+        return state.QueueFacts(fields, Mirror.VOLCANO)
+    return state.QueueFacts(fields, Mirror.FUMAROLE)
 
 
 def _name_of(given: KubernetesConf, credentials: Credentials) -> str:

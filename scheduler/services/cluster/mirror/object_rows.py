@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS
 from scheduler.clusters.kubernetes.values import (
     JobObject,
     NamespaceObject,
@@ -33,12 +34,16 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_INTEGER = 2**31 - 1
 _LONGEST_MESSAGE = 512
 NAMED_COLUMNS = ("uid", "labels", "annotations", "created_at", "resource_version")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_HIDDEN_ANNOTATIONS = (
+    "kubectl.kubernetes.io/last-applied-configuration",  # the object, as somebody once sent it
+    *ANNOTATIONS.values(),  # shown as fields of the queue
+)
 
 
 def named_columns(meta: ObjectMeta) -> dict[str, Any]:
     annotations = dict(meta.annotations)
-    annotations.pop(_LAST_APPLIED, None)  # the whole object once more, as somebody once sent it
+    for name in _HIDDEN_ANNOTATIONS:
+        annotations.pop(name, None)
     return {
         "uid": stored_uid(meta.uid),
         "labels": dict(meta.labels),
@@ -124,7 +129,7 @@ QUEUE_COLUMNS = (
 )
 
 
-def queue_row(queue: QueueObject, parent_id: int | None) -> Row:
+def queue_row(queue: QueueObject, parent_id: int | None, *, follows_status: bool) -> Row:
     fields: dict[str, Any] = {}
     for name, value in stored_values(queue.spec).items():
         fields[name] = value
@@ -135,15 +140,9 @@ def queue_row(queue: QueueObject, parent_id: int | None) -> Row:
         **fields,
         **named_columns(queue.meta),
         "parent_id": parent_id,
-        "wish": _wish_of(queue),
+        "wish": queue.requested_state(follows_status=follows_status).value,
         "is_unknown": queue.state == QueueState.UNKNOWN.value,
     }
-
-
-def _wish_of(queue: QueueObject) -> str:
-    if queue.spec.state in (QueueState.CLOSED, QueueState.SUSPENDED):
-        return queue.spec.state.value
-    return QueueState.OPEN.value
 
 
 JOB_COLUMNS = (

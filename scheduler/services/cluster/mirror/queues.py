@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
 
 from django.utils import timezone
 
@@ -65,15 +66,18 @@ def _is_gone(store: Store, table: Table, name: str) -> bool:
     return queue is None or table.row(name)["uid"] != stored_uid(queue.meta.uid)
 
 
-def write_queues(store: Store, table: Table, names: Collection[str]) -> set[str]:
+def write_queues(
+    store: Store, table: Table, names: Collection[str], *, follows_status: bool
+) -> set[str]:
     """New ones below root first: the parent of one may be as new as the queue itself."""
     found = [queue for name in names if (queue := store.queue(name)) is not None]
     root = table.ids[ROOT]
     new = [queue for queue in found if queue.meta.name not in table]
-    written = table.write({queue.meta.name: queue_row(queue, root) for queue in new})
+    row_of = partial(queue_row, follows_status=follows_status)
+    written = table.write({queue.meta.name: row_of(queue, root) for queue in new})
     rows = {}
     for queue in found:
-        rows[queue.meta.name] = queue_row(queue, _parent_id(store, table, queue))
+        rows[queue.meta.name] = row_of(queue, _parent_id(store, table, queue))
     return written | table.write(rows)
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
 
 from scheduler import notify
+from scheduler.clusters.kubernetes.queue_definition import VOLCANO_FIELDS
 from scheduler.models import ClusterState, Mirror
 
 LONGEST_NAME = 63
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    """The keys that a queue's `spec` may have, and who opens and closes queues."""
+
+    fields: frozenset[str] = VOLCANO_FIELDS
+    controller: str = Mirror.FUMAROLE
 
 
 class OtherCluster(Exception):
@@ -24,7 +34,14 @@ class OtherCluster(Exception):
         )
 
 
-def begin(*, cluster_uid: str, server: str, version: str, name: str) -> None:
+def begin(
+    *,
+    cluster_uid: str,
+    server: str,
+    version: str,
+    name: str,
+    queues: QueueFacts = QueueFacts(),  # noqa: B008  (frozen)
+) -> None:
     """A watcher has reached the cluster and reads it anew. Raises `OtherCluster`."""
     mirror, _ = Mirror.objects.get_or_create(pk=1)
     if mirror.cluster_uid and mirror.cluster_uid != cluster_uid:
@@ -33,6 +50,8 @@ def begin(*, cluster_uid: str, server: str, version: str, name: str) -> None:
         cluster_uid=cluster_uid,
         server=server[:255],
         version=version[:64],
+        queue_fields=sorted(queues.fields),
+        queue_controller=queues.controller,
         heard_at=timezone.now(),
         synced_at=None,
         problem="",

@@ -43,6 +43,10 @@ class Feed(Protocol):
 
     resources: frozenset[Resource]
 
+    @property
+    def follows_status(self) -> bool:
+        """Whether the requested state of a queue follows its status."""
+
     def heard_seconds_ago(self) -> float: ...
 
     def must_begin_anew(self) -> bool:
@@ -133,7 +137,11 @@ class _Following:
         self._events = events
         self._held = held
         self._store = Store()
-        self._writer = MirrorWriter(self._store, conf().kubernetes.scheduler_names)
+        self._writer = MirrorWriter(
+            self._store,
+            conf().kubernetes.scheduler_names,
+            follows_status=feed.follows_status,
+        )
         self._is_loaded = False
         self._heard_noted = time.monotonic()
         self._is_silent = False  # and somebody was told so

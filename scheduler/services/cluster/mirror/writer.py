@@ -50,8 +50,12 @@ class WrittenRows:
 class MirrorWriter:
     """Remembers what is in the tables; `load` reads it, after a start or a failure."""
 
-    def __init__(self, store: Store, scheduler_names: Collection[str]) -> None:
+    def __init__(
+        self, store: Store, scheduler_names: Collection[str], *, follows_status: bool = False
+    ) -> None:
+        """With `follows_status` Volcano opens and closes queues, and tells so in their status."""
         self._store = store
+        self._follows_status = follows_status
         self._membership = Membership(store, scheduler_names)
         self._taken = TakenRoom()
         self.namespaces = Table(Namespace, "name", object_rows.NAMESPACE_COLUMNS)
@@ -272,7 +276,9 @@ class MirrorWriter:
         if work.queues:
             # a queue that comes or goes may move others: all of them are compared
             names = {queue.meta.name for queue in store.objects(QUEUES)}
-            written.queues |= write_queues(store, self.queues, names)
+            written.queues |= write_queues(
+                store, self.queues, names, follows_status=self._follows_status
+            )
         nodes = {}
         for name in work.nodes:
             if node := store.node(name):

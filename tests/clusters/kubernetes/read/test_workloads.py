@@ -55,33 +55,43 @@ def annotated(state: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("spec", "status", "meta", "requested", "names_state"),
+    ("spec", "status", "meta", "requested", "named"),
     [
-        pytest.param({}, {}, {}, QueueState.OPEN, False, id="a-new-one-is-open"),
-        pytest.param({}, {"state": "Closing"}, {}, QueueState.CLOSED, False, id="stock-crd"),
+        pytest.param({}, {}, {}, QueueState.OPEN, None, id="a-new-one-is-open"),
+        pytest.param({}, {"state": "Closing"}, {}, QueueState.CLOSED, None, id="stock-crd"),
         pytest.param(
-            {"state": "Suspended"}, {"state": "Open"}, {}, QueueState.SUSPENDED, True, id="spec"
+            {"state": "Suspended"},
+            {"state": "Open"},
+            {},
+            QueueState.SUSPENDED,
+            "Suspended",
+            id="spec",
         ),
         pytest.param(
-            {}, {"state": "Open"}, annotated("Suspended"), QueueState.SUSPENDED, True, id="mark"
+            {},
+            {"state": "Open"},
+            annotated("Suspended"),
+            QueueState.SUSPENDED,
+            "Suspended",
+            id="mark",
         ),
         pytest.param(
-            {}, {"state": "Open"}, annotated("sleepy"), QueueState.OPEN, False, id="no-state"
+            {}, {"state": "Open"}, annotated("sleepy"), QueueState.OPEN, None, id="no-state"
         ),
         pytest.param(
             {"state": "Open"},
             {},
             annotated("Suspended"),
             QueueState.OPEN,
-            True,
+            "Open",
             id="spec-before-mark",
         ),
     ],
 )
-def test_the_requested_state_of_a_queue(spec, status, meta, requested, names_state):
+def test_the_requested_state_of_a_queue(spec, status, meta, requested, named):
     queue = read_queue(raw_queue(spec, status, **meta))
 
-    assert (queue.spec.state, queue.names_state) == (requested, names_state)
+    assert (queue.spec.state, queue.named_state) == (requested, named)
 
 
 def test_a_queue_that_breaks_a_rule_is_read_all_the_same():

@@ -27,6 +27,7 @@ class MadeUpFeed:
     """Says what a test wants it to say."""
 
     resources = frozenset({NODES, PODS})
+    follows_status = False
 
     def __init__(self) -> None:
         self.events: queue.Queue[object] = queue.Queue()
