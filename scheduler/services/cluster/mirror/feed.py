@@ -24,6 +24,7 @@ from scheduler.clusters.kubernetes.watch import Watch
 from scheduler.conf import AUTO, KubernetesConf
 from scheduler.models import Mirror
 from scheduler.services.cluster.mirror import state
+from scheduler.services.cluster.mirror.queue_controller import QueueController
 from scheduler.services.cluster.mirror.store import Event
 
 logger = logging.getLogger(__name__)
@@ -85,6 +86,17 @@ class KubernetesFeed:
         if frozenset(served_resources(self._client)) != self.resources:
             return True
         return find_queue_facts(self._client, self._asked_controller) != self._queue_facts
+
+    def queue_controller(self) -> QueueController | None:
+        """None where Volcano's controllers look after queues."""
+        if self.follows_status:
+            return None
+        return QueueController(self._client, self._queue_facts.fields, self._is_alone)
+
+    def _is_alone(self) -> bool:
+        if self._asked_controller != AUTO:
+            return self._asked_controller == Mirror.FUMAROLE
+        return not volcano_controllers_run(self._client)
 
     @property
     def follows_status(self) -> bool:

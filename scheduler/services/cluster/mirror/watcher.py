@@ -18,12 +18,13 @@ from typing import Protocol
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from scheduler.clusters.kubernetes.resources import Resource
+from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES, Resource
 from scheduler.clusters.kubernetes.watch_events import Lost, Unreadable
 from scheduler.conf import conf
 from scheduler.outages import Outage, in_a_line
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.flush import WATCHER, flush
+from scheduler.services.cluster.mirror.queue_controller import QueueController
 from scheduler.services.cluster.mirror.store import Event, Store
 from scheduler.services.cluster.mirror.writer import MirrorWriter
 from scheduler.services.sessions import lease
@@ -46,6 +47,9 @@ class Feed(Protocol):
     @property
     def follows_status(self) -> bool:
         """Whether the requested state of a queue follows its status."""
+
+    def queue_controller(self) -> QueueController | None:
+        """Who looks after queues, where nobody else does."""
 
     def heard_seconds_ago(self) -> float: ...
 
@@ -102,9 +106,11 @@ class Watcher:
             self._cluster_fails(problem)
             self._is_stopped.wait(RETRY_SECONDS)
             return
+        following = _Following(self, feed, events, held)
         try:
-            _Following(self, feed, events, held).run(keeper)
+            following.run(keeper)
         finally:
+            following.close()
             feed.close()
 
     def is_stopped(self) -> bool:
@@ -142,6 +148,7 @@ class _Following:
             conf().kubernetes.scheduler_names,
             follows_status=feed.follows_status,
         )
+        self._controller = feed.queue_controller()
         self._is_loaded = False
         self._heard_noted = time.monotonic()
         self._is_silent = False  # and somebody was told so
@@ -154,6 +161,10 @@ class _Following:
             if self._store.listed >= self._feed.resources:
                 self._write()
             self._note_heard()
+
+    def close(self) -> None:
+        if self._controller is not None:
+            self._controller.close()
 
     def _take(self, event: Event) -> None:
         match event:
@@ -178,6 +189,13 @@ class _Following:
         except Exception:
             self._is_loaded = False
             raise
+        self._tell_controller()
+
+    def _tell_controller(self) -> None:
+        if self._controller is None:
+            return
+        self._controller.tell(self._store.objects(QUEUES), self._store.objects(COMMANDS))
+        self._controller.start()
 
     def _note_heard(self) -> None:
         now = time.monotonic()

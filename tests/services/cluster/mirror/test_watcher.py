@@ -42,6 +42,9 @@ class MadeUpFeed:
         self.is_connected.set()
         return self
 
+    def queue_controller(self) -> None:
+        return None
+
     def heard_seconds_ago(self) -> float:
         return self.silent_seconds
 

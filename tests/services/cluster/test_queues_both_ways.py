@@ -1,0 +1,198 @@
+"""Queues changed from both sides of a real API server: here, by kubectl, and by Volcano's vcctl."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from scheduler.admission.violations import Rejected
+from scheduler.conf import KubernetesConf
+from scheduler.domain.lifecycle import QueueCommand
+from scheduler.models import Command, Queue
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.cluster import queue_writes
+from scheduler.services.cluster.mirror.feed import connect
+from scheduler.services.cluster.mirror.watcher import Watcher
+from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import create_queue, update_queue
+from scheduler.services.queues.deletion import delete_queue
+from tests.control_plane import objects
+from tests.control_plane.objects import wait_until
+from tests.mirrored import is_synced, kubernetes_mode
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
+
+KIND = "queues.scheduling.volcano.sh"
+ADMIN = Actor("ann")
+
+
+@contextmanager
+def watching(plane: Any, **given: Any) -> Iterator[None]:
+    """A watcher in a thread of this process, and services that reach the same cluster."""
+    settings = {"kubeconfig": str(plane.kubeconfig), **given}
+    watcher = Watcher(partial(connect, KubernetesConf(**settings)))
+    thread = threading.Thread(target=_run, args=(watcher,), name="watcher")
+    with kubernetes_mode(**settings):
+        thread.start()
+        try:
+            wait_until(is_synced, "the first look at the cluster")
+            yield
+        finally:
+            watcher.stop()
+            thread.join(30)
+            queue_writes._client.cache_clear()
+            assert not thread.is_alive()
+
+
+def _run(watcher: Watcher) -> None:
+    try:
+        watcher.run()
+    finally:
+        connection.close()
+
+
+def stored(plane: Any, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(plane.kubectl("get", KIND, name, "-o", "json"))
+    return found
+
+
+def names(plane: Any) -> set[str]:
+    listed = json.loads(plane.kubectl("get", KIND, "-o", "json"))
+    return {queue["metadata"]["name"] for queue in listed["items"]}
+
+
+def wait_for(name: str, **columns: Any) -> None:
+    wait_until(lambda: Queue.objects.filter(name=name, **columns).exists(), f"{name} {columns}")
+
+
+def vcctl(plane: Any, *action: str) -> str:
+    return str(plane.vcctl("queue", "operate", "--name", "research", "--action", *action))
+
+
+def test_the_whole_life_of_a_queue_from_here(extended_control_plane):
+    plane = extended_control_plane
+    with watching(plane):
+        made = create_queue(objects.queue("research", weight=2, parent="root"), by=ADMIN)
+        assert str(made.queue.uid) == stored(plane, "research")["metadata"]["uid"]
+        assert made.notices == ()
+
+        update_queue("research", {"spec": {"weight": 5, "owner": "Ann"}}, by=ADMIN, merge=True)
+        assert stored(plane, "research")["spec"]["weight"] == 5
+        assert Queue.objects.get(name="research").owner == "Ann"
+
+        for command, state in (
+            (QueueCommand.SUSPEND, "Suspended"),
+            (QueueCommand.RESUME, "Open"),
+            (QueueCommand.CLOSE, "Closed"),
+        ):
+            command_queue("research", command, by=ADMIN)
+            assert stored(plane, "research")["spec"]["state"] == state
+            assert Queue.objects.get(name="research").state == state
+
+        deleted = delete_queue("research", by=ADMIN)
+        assert "sent to the cluster" not in deleted.message
+        assert "research" not in names(plane)
+        assert not Queue.objects.filter(name="research").exists()
+
+
+def test_what_kubectl_changes_is_seen_here_and_a_conflict_is_told(extended_control_plane):
+    plane = extended_control_plane
+    with watching(plane):
+        plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+        wait_for("research", weight=1)
+        plane.kubectl(
+            "patch", KIND, "research", "--type=merge", "-p", '{"spec":{"state":"Suspended"}}'
+        )
+        wait_for("research", state="Suspended")
+        wait_until(
+            lambda: stored(plane, "research")["status"].get("state") == "Suspended",
+            "our status",
+        )
+        plane.kubectl("delete", KIND, "research")
+        wait_until(lambda: not Queue.objects.filter(name="research").exists(), "its end")
+
+        with pytest.raises(Rejected) as refused:
+            create_queue(objects.queue("a", weight=-1, parent="root"), by=ADMIN)
+        assert refused.value.violations
+
+
+def test_volcanos_vcctl_gives_commands_that_we_carry_out_once(control_plane):
+    """Nobody else handles them: the status and the annotation are ours."""
+    plane = control_plane
+    with watching(plane):
+        plane.vcctl("queue", "create", "--name", "research", "--weight", "3")
+        wait_for("research", weight=3)
+
+        vcctl(plane, "close")
+        wait_for("research", state="Closed")
+        wait_until(lambda: stored(plane, "research")["status"]["state"] == "Closed", "the status")
+        vcctl(plane, "open")
+        wait_for("research", state="Open")
+        wait_until(lambda: stored(plane, "research")["status"]["state"] == "Open", "the status")
+
+        done = Command.objects.order_by("id").values_list("action", "result", "actor")
+        assert list(done) == [
+            ("CloseQueue", "Done", "kubernetes"),
+            ("OpenQueue", "Done", "kubernetes"),
+        ]
+        no_more = "No resources found"
+        wait_until(
+            lambda: not json.loads(plane.kubectl("get", "commands", "-A", "-o", "json"))["items"],
+            no_more,
+        )
+
+
+def test_suspended_is_an_annotation_where_the_definition_is_volcanos(control_plane):
+    plane = control_plane
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    with watching(plane):
+        command_queue("research", QueueCommand.SUSPEND, by=ADMIN)
+
+        assert Queue.objects.get(name="research").state == "Suspended"
+        found = stored(plane, "research")
+        assert found["metadata"]["annotations"]["fumarole.io/state"] == "Suspended"
+        assert "state" not in found["spec"]
+        wait_until(lambda: stored(plane, "research")["status"]["state"] == "Open", "the status")
+        plane.kubectl("annotate", KIND, "research", "--overwrite", "fumarole.io/state=Open")
+        wait_for("research", state="Open")
+
+
+def test_beside_volcanos_controllers_both_open_and_close(control_plane):
+    plane = control_plane
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    with plane.volcano_controllers(), watching(plane, queue_controller="volcano"):
+        wait_until(lambda: "state" in stored(plane, "research").get("status", {}), "Volcano")
+
+        command_queue("research", QueueCommand.CLOSE, by=ADMIN)
+        wait_until(lambda: stored(plane, "research")["status"]["state"] == "Closed", "Volcano")
+        wait_for("research", state="Closed")
+        vcctl(plane, "open")
+        wait_for("research", state="Open")
+        vcctl(plane, "close")
+        wait_for("research", state="Closed")
+        command_queue("research", QueueCommand.OPEN, by=ADMIN)
+        wait_until(lambda: stored(plane, "research")["status"]["state"] == "Open", "Volcano")
+        assert set(Command.objects.values_list("actor", flat=True)) == {"ann"}
+
+
+def test_a_queue_below_a_closed_one_opens_with_it_again(control_plane):
+    """Its status says Closed, and is not taken for its own wish."""
+    plane = control_plane
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    child = objects.queue("vision", weight=1, parent="research")
+    plane.kubectl("apply", "-f", "-", given=json.dumps(child))
+    with watching(plane):
+        command_queue("research", QueueCommand.CLOSE, by=ADMIN)
+        wait_until(lambda: stored(plane, "vision")["status"]["state"] == "Closed", "the status")
+
+        command_queue("research", QueueCommand.OPEN, by=ADMIN)
+
+        wait_for("vision", state="Open")
+        wait_until(lambda: stored(plane, "vision")["status"]["state"] == "Open", "the status")
