@@ -33,6 +33,7 @@ from dashboard.views.common import (
     wants_fragment,
 )
 from scheduler.admission.rules.queue_deletion import PROTECTED
+from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
@@ -140,11 +141,20 @@ def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResp
         return no_such_queue(request, name)
     except NotAllowed as refusal:
         return _show(request, name, order, {"refusal": refusal}, status=409)
+    except Rejected as refusal:
+        answer: Context = {"refusal": _not_allowed(name, refusal)}
+        return _show(request, name, order, answer, status=409)
     context: Context = {"done": outcome, "undo": _undo(outcome)}
     if wants_fragment(request):
         return _show(request, name, order, context)
     show_result(request, outcome.message, changed=outcome.changed)
     return HttpResponseRedirect(next_url(request, reverse("queue", args=[name])))
+
+
+def _not_allowed(name: str, refusal: Rejected) -> NotAllowed:
+    """What a real cluster refuses, told as any other refusal of a command."""
+    first = refusal.violations[0]
+    return NotAllowed(str(refusal), rule_id=first.rule_id, queue=name, fix=first.fix)
 
 
 def _undo_of_several(results: list[Context], order: QueueCommand) -> Context | None:

@@ -282,10 +282,17 @@ def _full_verdict(request: HttpRequest, name: str, form: QueueForm, manifest: ob
 def _saved_response(request: HttpRequest, name: str) -> HttpResponse:
     """A drawer closes, and the page below says what was done; a form leads to the queue's page."""
     if not wants_fragment(request):
-        return HttpResponseRedirect(reverse("queue", args=[name]))
+        return HttpResponseRedirect(_page_of(name))
     answer = render(request, "parts/messages.html")
     answer["X-Outcome"] = "saved"
     return answer
+
+
+def _page_of(name: str) -> str:
+    """One that was just sent to a real cluster may not have a page yet."""
+    if Queue.objects.filter(name=name).exists():
+        return reverse("queue", args=[name])
+    return reverse("queues")
 
 
 def _switch_view(

@@ -8,8 +8,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from scheduler.models import Node, Queue
-from scheduler.services.cluster import mirrored
+from scheduler.models import Node
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import text
 from tests.mirrored import (
@@ -97,16 +96,9 @@ def test_a_command_on_a_page_is_refused_with_the_way_to_give_it(admin):
     assert not Node.objects.filter(unschedulable=True).exists()
 
 
-def test_a_form_is_refused_with_the_way_to_make_the_change(admin):
-    page = text(admin.post("/queues/-/new/", {"name": "new", "parent": "root", "weight": "1"}))
-
-    assert "kubectl edit queues.scheduling.volcano.sh" in page
-    assert not Queue.objects.filter(name="new").exists()
-
-
 def test_the_api_refuses_a_change(admin):
     answer = admin.post(
-        "/api/v1/queues/", {"metadata": {"name": "new"}, "spec": {}}, "application/json"
+        "/api/v1/nodes/", {"metadata": {"name": "new"}, "spec": {}}, "application/json"
     )
 
     assert answer.status_code == 409
@@ -167,10 +159,6 @@ def test_a_gang_that_would_start_says_that_another_scheduler_decides(admin):
 @pytest.mark.parametrize(
     ("address", "offered"),
     [
-        ("/queues/", "New queue"),
-        ("/queues/research/", "Close…"),
-        ("/queues/research/", "Edit"),
-        ("/queues/research/children/", "New queue below"),
         ("/queues/research/jobs/", "Submit a job"),
         ("/jobs/", "Submit a job"),
         ("/jobs/", "all that match"),
@@ -188,8 +176,6 @@ def test_what_would_be_refused_is_not_offered(admin, address, offered):
 @pytest.mark.parametrize(
     ("address", "command"),
     [
-        ("/queues/research/", "kubectl edit queues.scheduling.volcano.sh research"),
-        ("/queues/research/actions/", "kubectl edit queues.scheduling.volcano.sh research"),
         ("/jobs/default/train/", "kubectl apply -f job.yaml"),
         ("/jobs/", "kubectl apply -f job.yaml"),
         ("/nodes/n1/", "kubectl edit node n1"),
@@ -199,17 +185,22 @@ def test_instead_of_buttons_stands_how_to_change_it(admin, address, command):
     assert command in text(admin.get(address))
 
 
-def test_the_palette_offers_no_new_queue(admin):
-    assert admin.get("/queues/-/names.json").json()["mayCreate"] is False
-
-
 def test_roles_are_granted_here_as_always(admin):
     assert "Grant a role" in text(admin.get("/queues/research/access/"))
 
 
-def test_what_is_written_to_the_cluster_is_offered_again(admin, monkeypatch):
-    monkeypatch.setattr(mirrored, "WRITTEN_TO_CLUSTER", frozenset({"Queue"}))
+@pytest.mark.parametrize(
+    ("address", "offered"),
+    [
+        ("/queues/", "New queue"),
+        ("/queues/research/", "Close…"),
+        ("/queues/research/", "Edit"),
+        ("/queues/research/children/", "New queue below"),
+    ],
+)
+def test_what_is_written_to_the_cluster_is_offered(admin, address, offered):
+    assert offered in text(admin.get(address))
 
-    assert "New queue" in text(admin.get("/queues/"))
-    assert "Edit" in text(admin.get("/queues/research/"))
-    assert "Submit a job" not in text(admin.get("/jobs/"))
+
+def test_the_palette_offers_a_new_queue(admin):
+    assert admin.get("/queues/-/names.json").json()["mayCreate"] is True

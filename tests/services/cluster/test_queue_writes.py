@@ -12,12 +12,9 @@ from typing import Any
 import pytest
 
 from scheduler.admission.violations import Rejected
-from scheduler.clusters.kubernetes.queue_definition import VOLCANO_FIELDS
-from scheduler.clusters.kubernetes.read.workloads import read_queue
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import AuditEntry, Command, Mirror, Queue
 from scheduler.services.accounts.actors import Actor
-from scheduler.services.cluster import queue_writes
 from scheduler.services.cluster.queue_writes import ClusterAway
 from scheduler.services.files.apply import apply_documents, check_documents
 from scheduler.services.queues.commands import QueueOrder, command_queue, command_queues
@@ -26,74 +23,18 @@ from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.planned_deletion import carry_out_deletions, close_then_delete
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer, Reset
-from tests.control_plane.fake.resources import resource_of
-from tests.control_plane.fake.server import FakeApiServer
-from tests.mirrored import MadeUpCluster, kubernetes_mode
+from tests.fake_cluster import COMMANDS, QUEUES, FakeCluster, fake_cluster
 
 pytestmark = pytest.mark.django_db
 
-QUEUES = resource_of("scheduling.volcano.sh/v1beta1", "queues")
-COMMANDS = resource_of("bus.volcano.sh/v1alpha1", "commands")
 ALL = f"{objects.QUEUES}*"
 ADMIN = Actor("ann")
 
 
-class FakeCluster:
-    """A fake API server with queues in it, and the mirror of them."""
-
-    def __init__(self, server: FakeApiServer) -> None:
-        self.server = server
-        self.mirror = MadeUpCluster()
-
-    def defines(self, *fields: str, by: str = Mirror.FUMAROLE) -> None:
-        known = sorted({*VOLCANO_FIELDS, *fields})
-        Mirror.objects.update(queue_fields=known, queue_controller=by)
-        follows_status = by == Mirror.VOLCANO
-        self.mirror.begin_anew(follows_status=follows_status)
-
-    def has(self, name: str, status: dict[str, Any] | None = None, **spec: Any) -> None:
-        self.server.store.create(QUEUES, "", {"metadata": {"name": name}, "spec": spec})
-        if status:
-            self.changes(name, lambda queue: {**queue, "status": status})
-
-    def changes(self, name: str, how: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Somebody else does, and the mirror has not heard of it."""
-        self.server.store.change(QUEUES, "", name, how)
-
-    def tells(self) -> None:
-        """The mirror hears everything."""
-        found, _ = self.server.store.list(QUEUES, "")
-        self.mirror.lists(*(read_queue(each) for each in found))
-
-    def queue(self, name: str) -> dict[str, Any]:
-        return self.server.store.get(QUEUES, "", name)
-
-    def writes(self) -> list[str]:
-        return [method for method, _ in self.server.requests if method != "GET"]
-
-
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[FakeCluster]:
-    with FakeApiServer() as server:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(_KUBECONFIG.format(address=server.address))
-        with kubernetes_mode(kubeconfig=str(kubeconfig)):
-            tested = FakeCluster(server)
-            tested.has("research", weight=3, parent="root")
-            tested.defines("state")
-            tested.tells()
-            yield tested
-    queue_writes._client.cache_clear()
-
-
-_KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: fake
-contexts: [{{name: fake, context: {{cluster: fake, user: somebody}}}}]
-clusters: [{{name: fake, cluster: {{server: "{address}"}}}}]
-users: [{{name: somebody, user: {{token: secret}}}}]
-"""
+    with fake_cluster(tmp_path) as running:
+        yield running
 
 
 def set_weight(weight: int) -> Callable[[dict[str, Any]], dict[str, Any]]:

@@ -13,6 +13,10 @@ import pytest
 from django.db import connection
 
 from scheduler.admission.violations import Rejected
+from scheduler.clusters.kubernetes.client import Client
+from scheduler.clusters.kubernetes.credentials import from_kubeconfig
+from scheduler.clusters.kubernetes.installer import install
+from scheduler.clusters.kubernetes.manifests import Wanted
 from scheduler.conf import KubernetesConf
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Command, Queue
@@ -20,6 +24,7 @@ from scheduler.services.accounts.actors import Actor
 from scheduler.services.cluster import queue_writes
 from scheduler.services.cluster.mirror.feed import connect
 from scheduler.services.cluster.mirror.watcher import Watcher
+from scheduler.services.cluster.queue_writes import ClusterAway
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import create_queue, update_queue
 from scheduler.services.queues.deletion import delete_queue
@@ -142,11 +147,7 @@ def test_volcanos_vcctl_gives_commands_that_we_carry_out_once(control_plane):
             ("CloseQueue", "Done", "kubernetes"),
             ("OpenQueue", "Done", "kubernetes"),
         ]
-        no_more = "No resources found"
-        wait_until(
-            lambda: not json.loads(plane.kubectl("get", "commands", "-A", "-o", "json"))["items"],
-            no_more,
-        )
+        wait_until(lambda: not commands(plane), "all commands to be deleted")
 
 
 def test_suspended_is_an_annotation_where_the_definition_is_volcanos(control_plane):
@@ -196,3 +197,106 @@ def test_a_queue_below_a_closed_one_opens_with_it_again(control_plane):
 
         wait_for("vision", state="Open")
         wait_until(lambda: stored(plane, "vision")["status"]["state"] == "Open", "the status")
+
+
+def test_commands_that_waited_are_carried_out_in_order_and_those_done_are_only_deleted(
+    control_plane,
+):
+    plane = control_plane
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    for action in ("close", "open", "close"):
+        vcctl(plane, action)
+    middle = sorted(commands(plane), key=lambda each: int(each["metadata"]["resourceVersion"]))[1]
+    Command.objects.create(
+        action="OpenQueue",
+        target_kind="Queue",
+        target_name="research",
+        request_id=middle["metadata"]["uid"],
+        result=Command.DONE,
+    )
+
+    with watching(plane):
+        wait_for("research", state="Closed")
+        wait_until(lambda: not commands(plane), "all commands to be deleted")
+
+    results = Command.objects.filter(actor="kubernetes").order_by("id")
+    assert list(results.values_list("action", "result")) == [
+        ("CloseQueue", "Done"),
+        ("CloseQueue", "NoOp"),
+    ]
+
+
+def commands(plane: Any) -> list[dict[str, Any]]:
+    listed: dict[str, Any] = json.loads(plane.kubectl("get", "commands", "-A", "-o", "json"))
+    return list(listed["items"])
+
+
+def test_the_account_that_is_installed_has_the_rights_for_all_of_it(control_plane):
+    plane = control_plane
+    client = Client(from_kubeconfig(plane.kubeconfig))
+    for _ in install(client, Wanted()):
+        pass
+    client.close()
+    token = plane.kubectl("create", "token", "fumarole", "--namespace", "fumarole").strip()
+    kubeconfig = plane.token_user("account", token)
+
+    with watching(plane, kubeconfig=str(kubeconfig)):
+        create_queue(objects.queue("research", weight=2, parent="root"), by=ADMIN)
+        command_queue("research", QueueCommand.SUSPEND, by=ADMIN)
+        command_queue("research", QueueCommand.RESUME, by=ADMIN)
+        vcctl(plane, "close")
+        wait_for("research", state="Closed")
+        wait_until(lambda: stored(plane, "research")["status"]["state"] == "Closed", "the status")
+        delete_queue("research", by=ADMIN)
+        assert "research" not in names(plane)
+
+
+def test_who_may_not_write_is_told_so(control_plane):
+    plane = control_plane
+    reader = plane.user("reader", "readers")
+    plane.kubectl("create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*")
+    plane.kubectl("create", "clusterrolebinding", "reader", "--clusterrole=reader", "--user=reader")
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+
+    with watching(plane, kubeconfig=str(reader)), pytest.raises(Rejected) as refused:
+        update_queue("research", {"spec": {"weight": 2}}, by=ADMIN, merge=True)
+
+    assert refused.value.violations[0].rule_id == "forbidden_in_cluster"
+    assert 'User "reader" cannot patch resource "queues"' in str(refused.value)
+    assert stored(plane, "research")["spec"]["weight"] == 1
+
+
+def test_while_the_api_server_is_away_nothing_is_changed(control_plane):
+    plane = control_plane
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    with watching(plane):
+        plane.kill_api_server()
+        with pytest.raises(ClusterAway) as refused:
+            update_queue("research", {"spec": {"weight": 2}}, by=ADMIN, merge=True)
+        assert "The queue research was not changed" in str(refused.value)
+        assert Queue.objects.get(name="research").weight == 1
+
+        plane.start_api_server()
+        update_queue("research", {"spec": {"weight": 2}}, by=ADMIN, merge=True)
+        assert stored(plane, "research")["spec"]["weight"] == 2
+
+
+def test_both_sides_write_the_same_queue_and_nothing_is_lost(extended_control_plane):
+    """Here its weight, there its priority, at the same time."""
+    plane = extended_control_plane
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    path = f"{objects.QUEUES}/research"
+    others = threading.Thread(
+        target=lambda: [
+            plane.api.patch(path, {"spec": {"priority": number}}) for number in range(1, 101)
+        ]
+    )
+    with watching(plane):
+        others.start()
+        for weight in range(2, 22):
+            update_queue("research", {"spec": {"weight": weight}}, by=ADMIN, merge=True)
+        others.join()
+
+        spec = stored(plane, "research")["spec"]
+        assert (spec["weight"], spec["priority"]) == (21, 100)
+        wait_for("research", weight=21, priority=100)

@@ -11,7 +11,7 @@ from scheduler.clusters.kubernetes.resources import QUEUES
 from scheduler.selectors.queues.facts import cluster_total
 from scheduler.selectors.queues.tree import stored_queues, tree_of
 from scheduler.services.cluster.mirror import state
-from scheduler.services.cluster.mirror.queues import import_problems
+from scheduler.services.cluster.mirror.queues import queue_notices
 from scheduler.services.cluster.mirror.store import Store
 from scheduler.services.cluster.mirror.writer import MirrorWriter, WrittenRows
 from scheduler.services.locks import alone_with_pods, lock_tree
@@ -47,18 +47,16 @@ def _settle(store: Store, written: WrittenRows) -> None:
         refresh_states()
     if written.queues or written.nodes:
         queues = stored_queues()
-        settle_warnings(queues, tree_of(queues), cluster_total(), also=_import_notices(store))
+        settle_warnings(queues, tree_of(queues), cluster_total(), also=_notices(store))
 
 
-def _import_notices(store: Store) -> dict[str, list[Notice]]:
-    notices: dict[str, list[Notice]] = {}
+def _notices(store: Store) -> dict[str, list[Notice]]:
+    found: dict[str, list[Notice]] = {}
     for queue in store.objects(QUEUES):
-        problems = import_problems(store, queue)
-        if problems:
-            notices[queue.meta.name] = [
-                Notice("not_taken_over", queue.meta.name, problem, "spec") for problem in problems
-            ]
-    return notices
+        notices = queue_notices(store, queue)
+        if notices:
+            found[queue.meta.name] = notices
+    return found
 
 
 def _tell(written: WrittenRows) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
 from django.utils import timezone
 
+from scheduler.admission.violations import Notice
+from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS, STATE
 from scheduler.clusters.kubernetes.values import QueueObject
-from scheduler.domain.queues import ROOT
+from scheduler.conf import is_shadow
+from scheduler.domain.queues import ROOT, QueueState
 from scheduler.models import Grant, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.bulk import execute
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
@@ -110,12 +113,31 @@ def _names_above(store: Store, queue: QueueObject) -> set[str]:
     return above
 
 
-def import_problems(store: Store, queue: QueueObject) -> list[str]:
-    """What could not be taken over as it is, each in a sentence."""
-    problems = list(queue.flaws)
+def queue_notices(store: Store, queue: QueueObject) -> list[Notice]:
+    """What could not be taken over as it is, and what the cluster does not heed."""
+    name = queue.meta.name
+    notices = [Notice("not_taken_over", name, flaw, "spec") for flaw in queue.flaws]
     parent = queue.spec.parent or ROOT
-    if queue.meta.name != ROOT and parent_in_tree(store, queue) != parent:
-        problems.append(
-            f"Its parent {parent} does not exist or is below it; it is shown below root."
+    if name != ROOT and parent_in_tree(store, queue) != parent:
+        message = f"Its parent {parent} does not exist or is below it; it is shown below root."
+        notices.append(Notice("not_taken_over", name, message, "spec"))
+    if queue.spec.state is QueueState.SUSPENDED:
+        notices += _suspension_notices(queue)
+    return notices
+
+
+def _suspension_notices(queue: QueueObject) -> Iterator[Notice]:
+    name = queue.meta.name
+    if ANNOTATIONS[STATE] in queue.meta.annotations:
+        message = (
+            "This cluster's definition of queues does not know the state Suspended. "
+            f"It is kept in the annotation {ANNOTATIONS[STATE]}, "
+            "and kubectl and Volcano's vcctl show the queue as Open."
         )
-    return problems
+        yield Notice("suspended_by_annotation", name, message, "spec.state")
+    if is_shadow():
+        message = (
+            "Another scheduler places the pods of this cluster. "
+            "It does not know the state Suspended, and may go on starting pods of this queue."
+        )
+        yield Notice("suspension_not_heeded", name, message, "spec.state")
