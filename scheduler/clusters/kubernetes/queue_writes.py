@@ -7,6 +7,8 @@ written and `ChangedMeanwhile` says which field.
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,6 +20,8 @@ from scheduler.clusters.kubernetes.errors import (
     Conflict,
     NoAnswer,
     NotFound,
+    ServerError,
+    Unavailable,
 )
 from scheduler.clusters.kubernetes.queue_definition import (
     ANNOTATIONS,
@@ -33,7 +37,8 @@ from scheduler.domain.queues import QueueSpec, QueueState
 Patch = dict[str, Any]
 _Path = tuple[str, ...]
 
-_ATTEMPTS: Final = 5
+_PATIENCE_SECONDS: Final = 5.0  # with others who write the same queue all the time
+_PAUSE_SECONDS: Final = 0.02
 _COMMAND_NAMESPACE: Final = "default"  # where Volcano's vcctl puts commands to queues
 
 
@@ -91,11 +96,30 @@ class QueueWriter:
 
         Raises `ApiError`, `ChangedMeanwhile` and `FieldDropped`.
         """
+        if change.before is None:
+            assert change.after is not None
+            return self._create(change.after)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        lost: NoAnswer | None = None
+        while True:
+            try:
+                return self._write_once(change, change.before)
+            except Conflict:
+                if time.monotonic() > deadline:
+                    raise
+            except NoAnswer as problem:
+                lost = problem
+                if time.monotonic() > deadline:
+                    raise
+            except ServerError as problem:
+                raise lost or problem from None  # what was sent before may have been done
+            time.sleep(random.uniform(0.0, _PAUSE_SECONDS))  # noqa: S311  (not a secret)
+
+    def _write_once(self, change: QueueWrite, before: QueueSpec) -> str:
+        """Raises `Conflict` if somebody wrote to the queue since it was read here."""
         if change.after is None:
             return self._delete(change)
-        if change.before is None:
-            return self._create(change.after)
-        return self._change(change, change.before, change.after)
+        return self._change(change, before, change.after)
 
     # Create
 
@@ -113,12 +137,14 @@ class QueueWriter:
         return _version_of(made)
 
     def _found_after_no_answer(self, spec: QueueSpec) -> Object:
-        """It may have been made all the same. Raises `NoAnswer`, or that another was there."""
+        """It may have been made all the same. Raises `ServerError`, or that another was there."""
         try:
             made = self.client.get(QUEUES, spec.name)
         except NotFound as error:
-            message = "the answer was lost, and it was not created"
-            raise NoAnswer(error.asked, 0, message) from error
+            message = "the connection broke before it was created"
+            raise Unavailable(error.asked, 0, message) from error
+        except ServerError as error:
+            raise NoAnswer(error.asked, 0, error.message) from error
         live = self._stored_form(read_queue(made).spec)
         if live["spec"] != self._stored_form(spec)["spec"]:
             raise AlreadyExists(f"POST {QUEUES.path()}", 409, f"there is a queue {spec.name}")
@@ -127,27 +153,23 @@ class QueueWriter:
     # Change
 
     def _change(self, change: QueueWrite, before: QueueSpec, after: QueueSpec) -> str:
-        for attempt in range(_ATTEMPTS):
-            raw = self._read(change)
-            live = read_queue(raw)
-            patch = self._patch(before, after, live)
-            command = self._command_for(before, after, live)
-            try:
-                if patch:
-                    patch.setdefault("metadata", {})["resourceVersion"] = _version_of(raw)
-                    answer = self.client.patch(QUEUES, change.name, patch)
-                    self._refuse_if_dropped(change.name, patch, answer)
-                    raw = answer
-                if command is not None:
-                    self._send_command(command, live)
-                return _version_of(raw)
-            except (Conflict, NoAnswer):
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("every attempt returns or raises")
+        raw = self._read(change)
+        live = read_queue(raw)
+        patch = self._patch(before, after, live)
+        if patch:
+            patch.setdefault("metadata", {})["resourceVersion"] = _version_of(raw)
+            raw = self.client.patch(QUEUES, change.name, patch)
+            self._refuse_if_dropped(change.name, patch, raw)
+        command = self._command_for(before, after, live)
+        if command is not None:
+            self._send_command(command, live)
+        return _version_of(raw)
 
     def _read(self, change: QueueWrite) -> Object:
-        raw = self.client.get(QUEUES, change.name)
+        try:
+            raw = self.client.get(QUEUES, change.name)
+        except NoAnswer as error:
+            raise Unavailable(error.asked, 0, error.message) from error
         uid = raw["metadata"]["uid"]
         if change.uid and uid != change.uid:
             raise ChangedMeanwhile(change.name, "metadata.uid", change.uid, uid)
@@ -233,23 +255,18 @@ class QueueWriter:
 
     def _delete(self, change: QueueWrite) -> str:
         assert change.before is not None
-        for attempt in range(_ATTEMPTS):
-            try:
-                raw = self._read(change)
-                self._refuse_if_reopened(change.before, read_queue(raw))
-                self.client.delete(
-                    QUEUES,
-                    change.name,
-                    uid=raw["metadata"]["uid"],
-                    resource_version=_version_of(raw),
-                )
-                return ""
-            except NotFound:
-                return ""  # somebody else was faster, or the answer to our own was lost
-            except (Conflict, NoAnswer):
-                if attempt == _ATTEMPTS - 1:
-                    raise
-        raise AssertionError("every attempt returns or raises")
+        try:
+            raw = self._read(change)
+            self._refuse_if_reopened(change.before, read_queue(raw))
+            self.client.delete(
+                QUEUES,
+                change.name,
+                uid=raw["metadata"]["uid"],
+                resource_version=_version_of(raw),
+            )
+        except NotFound:
+            pass  # somebody else was faster, or the answer to our own was lost
+        return ""
 
     def _refuse_if_reopened(self, before: QueueSpec, live: QueueObject) -> None:
         state = live.requested_state(follows_status=self.volcano_decides)

@@ -22,7 +22,7 @@ from scheduler.services.queues.create_update import create_queue, create_queues,
 from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.planned_deletion import carry_out_deletions, close_then_delete
 from tests.control_plane import objects
-from tests.control_plane.fake.faults import Answer, Reset
+from tests.control_plane.fake.faults import Answer, Late, Reset
 from tests.fake_cluster import COMMANDS, QUEUES, FakeCluster, fake_cluster
 
 pytestmark = pytest.mark.django_db
@@ -331,6 +331,27 @@ def test_a_lost_answer_is_looked_after(cluster):
     assert cluster.queue("research")["spec"]["weight"] == 5
     assert cluster.queue("vision")
     assert cluster.writes().count("POST") == 1
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_it_is_not_claimed_that_nothing_was_done_where_that_is_not_known(cluster, is_done):
+    cluster.server.plan("PATCH", ALL, Reset(is_done=is_done))
+    cluster.server.plan("GET", ALL, Late(0.0))
+    cluster.server.plan("GET", ALL, Answer(503, "ServiceUnavailable", "away"))
+
+    with pytest.raises(ClusterAway) as refused:
+        update_queue("research", patch(weight=5), by=ADMIN, merge=True)
+
+    assert "It is not known whether the queue research was changed" in str(refused.value)
+
+
+def test_a_new_queue_whose_request_was_lost_was_not_created(cluster):
+    cluster.server.plan("POST", ALL, Reset(is_done=False))
+
+    with pytest.raises(ClusterAway) as refused:
+        create_queue(objects.queue("vision", parent="root"), by=ADMIN)
+
+    assert "The queue vision was not created" in str(refused.value)
 
 
 def test_one_order_that_fails_stops_no_other(cluster):
