@@ -36,6 +36,10 @@ def test_a_kubeconfig_of_several_files_needs_one_that_exists(tmp_path):
         ({"KUBERNETES_MODE": "wach"}, "KUBERNETES_MODE is “wach”"),
         ({"KUBECONFIG": "/no/such/file"}, "KUBECONFIG names /no/such/file, which is not a file"),
         ({"KUBERNETES_SCHEDULER_NAMES": " , "}, "names no scheduler"),
+        (
+            {"KUBERNETES_QUEUE_CONTROLLER": "me"},
+            "QUEUE_CONTROLLER is “me”. Set it to one of auto, volcano, fumarole",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_told_at_once(given, words):

@@ -17,6 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FIXES = {
+    "Queue": "use kubectl or vcctl: kubectl edit queues.scheduling.volcano.sh NAME",
     "Job": "use kubectl or vcctl: kubectl apply -f job.yaml",
     "PodGroup": "use kubectl: kubectl apply -f podgroup.yaml",
     "Pod": "use kubectl: kubectl apply -f pod.yaml, or kubectl delete pod NAME",
