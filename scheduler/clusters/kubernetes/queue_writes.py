@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler.admission.reading.queue import queue_manifest
@@ -32,7 +32,7 @@ from scheduler.clusters.kubernetes.read.workloads import read_queue
 from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.domain.queues import QueueSpec, QueueState
+from scheduler.domain.queues import ROOT, QueueSpec, QueueState
 
 Patch = dict[str, Any]
 _Path = tuple[str, ...]
@@ -276,9 +276,17 @@ class QueueWriter:
     # Forms
 
     def _stored_form(self, spec: QueueSpec) -> Patch:
-        """Without the state, which is handled for itself."""
-        manifest: Patch = queue_manifest(replace(spec, state=QueueState.OPEN))
-        del manifest["spec"][STATE]
+        """Without the state, which is handled for itself, and without what goes without saying.
+
+        A queue of its own for root may be missing in a cluster, and Volcano's controllers do not
+        open a queue whose parent they cannot find.
+        """
+        manifest: Patch = queue_manifest(spec)
+        fields = manifest["spec"]
+        del fields[STATE]
+        for key, usual in (("parent", ROOT), ("type", "")):
+            if fields.get(key) == usual:
+                del fields[key]
         return with_annotations_for_fields(manifest, self.known)
 
     def _refuse_if_dropped(self, name: str, sent: Patch, stored: Object) -> None:

@@ -156,7 +156,8 @@ def _answered(edit: TreeEdit, order: QueueOrder, given: Given) -> Given:
     if failure is not None:
         return failure
     if given.changed and not edit.is_shown:
-        return replace(given, message=f"{given.message} {SENT_TO_CLUSTER}")
+        message = f"The order to {order.command.verb} {order.name} was given. {SENT_TO_CLUSTER}"
+        return replace(given, message=message)
     return given
 
 

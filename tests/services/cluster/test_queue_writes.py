@@ -79,6 +79,18 @@ def test_one_resource_of_an_amount_is_taken_out_and_the_others_stay(cluster):
     assert cluster.queue("vision")["spec"]["capability"] == {"cpu": "4"}
 
 
+def test_a_queue_that_moves_below_root_names_no_parent(cluster):
+    """Volcano's controllers look for a queue of that name, and there may be none."""
+    cluster.has("vision", parent="research")
+    cluster.tells()
+
+    update_queue("vision", patch(parent="root"), by=ADMIN, merge=True)
+
+    assert "parent" not in cluster.queue("vision")["spec"]
+    cluster.tells()
+    assert Queue.objects.get(name="vision").parent_name == "root"
+
+
 def test_a_dry_run_sends_nothing(cluster):
     create_queue(objects.queue("vision", parent="root"), by=ADMIN, dry_run=True)
     update_queue("research", patch(weight=5), by=ADMIN, merge=True, dry_run=True)

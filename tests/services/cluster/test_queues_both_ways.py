@@ -167,8 +167,8 @@ def test_suspended_is_an_annotation_where_the_definition_is_volcanos(control_pla
 
 def test_beside_volcanos_controllers_both_open_and_close(control_plane):
     plane = control_plane
-    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
     with plane.volcano_controllers(), watching(plane, queue_controller="volcano"):
+        create_queue(objects.queue("research", weight=1, parent="root"), by=ADMIN)
         wait_until(lambda: "state" in stored(plane, "research").get("status", {}), "Volcano")
 
         command_queue("research", QueueCommand.CLOSE, by=ADMIN)
