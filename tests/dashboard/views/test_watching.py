@@ -195,7 +195,7 @@ def test_roles_are_granted_here_as_always(admin):
         ("/queues/", "New queue"),
         ("/queues/research/", "Close…"),
         ("/queues/research/", "Edit"),
-        ("/queues/research/children/", "New queue below"),
+        ("/queues/root/children/", "New queue below"),
     ],
 )
 def test_what_is_written_to_the_cluster_is_offered(admin, address, offered):
