@@ -5,59 +5,106 @@ Where many wait, nearly all of them are settled by a few that were tried.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from scheduler.domain.nodes import Mask
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import Ints, Rows
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
     from scheduler.engine.state.gang import Gang
 
-Traits = tuple[int, ...]
-"""Queue, class and number of the pods that wait, minimum, number of all pods."""
+NO_KIND: Final = -1
+"""Of a gang that is not compared with others."""
+_MOST_NUMBERS: Final = 2**62
+_LOOKED_AT: Final = 256
+"""So many rows of a line are looked at in one go."""
+
+MustBeTried = Callable[[Rows, Rows], Mask]
+"""Which of these podgroups could have room though the one beside it, of the same kind, had none."""
 
 
 class SettledGangs:
-    """The gangs that were tried in vain, by their traits.
+    """The gangs that were tried in vain, by their kind: queue, class and number of the pods that
+    wait, minimum, number of all pods.
 
-    Only gangs of alike pods that have no place and no promise of one are kept.
+    Only gangs of alike pods that have no place and no promise of one have a kind.
     """
 
     def __init__(self, session: Session, rows: Rows) -> None:
         self._session = session
-        self._traits = _traits_by_row(session, rows)
-        self._failed: dict[Traits, tuple[int, Gang]] = {}
+        self._kinds, count = _kinds_by_row(session, rows)
+        self._failed: dict[int, Gang] = {}
+        # By kind, the last entry for NO_KIND: what queues used when a gang of it failed, and which.
+        self._states: Rows = np.full(count + 1, -1, dtype=np.intp)
+        self._rows: Rows = np.zeros(count + 1, dtype=np.intp)
 
     def add(self, gang: Gang) -> None:
         """This gang was tried, and others like it would fail, too."""
-        traits = self._traits.get(gang.row)
-        if traits is not None:
-            self._failed[traits] = (self._session.queue_usage.state, gang)
+        kind = int(self._kinds[gang.row])
+        if kind != NO_KIND:
+            self._failed[kind] = gang
+            self._states[kind] = self._session.queue_usage.state
+            self._rows[kind] = gang.row
 
     def like(self, row: int) -> Gang | None:
         """A gang like this one that has failed, and nothing has changed since."""
-        found = self._failed.get(self._traits.get(row, ()))
-        if found is None or found[0] != self._session.queue_usage.state:
+        if not self._failed:
             return None
-        return found[1]
+        kind = int(self._kinds[row])
+        if self._states[kind] != self._session.queue_usage.state:
+            return None
+        return self._failed[kind]
+
+    def count_first(self, rows: Rows, must_be_tried: MustBeTried | None = None) -> int:
+        """How many at the beginning of these podgroups need not be tried."""
+        if not len(rows) or self.like(int(rows[0])) is None:
+            return 0
+        for start in range(0, len(rows), _LOOKED_AT):
+            part = rows[start : start + _LOOKED_AT]
+            kinds = self._kinds[part]
+            is_settled = self._states[kinds] == self._session.queue_usage.state
+            if must_be_tried is not None:
+                is_settled &= ~must_be_tried(part, self._rows[kinds])
+            if not is_settled.all():
+                return start + int(is_settled.argmin())
+        return len(rows)
 
 
-def _traits_by_row(session: Session, rows: Rows) -> dict[int, Traits]:
+def _kinds_by_row(session: Session, rows: Rows) -> tuple[Rows, int]:
+    """The kind of each podgroup, and how many kinds there are."""
     groups = session.snapshot.groups
     classes = session.tasks.waiting_classes()
     rows = rows[_are_comparable(session, rows, classes)]
-    columns = (
+    columns: tuple[Ints | Rows, ...] = (
         groups.queue,
         classes,
         session.pending_counts,
         groups.min_member,
         session.task_counts,
     )
-    values = [column[rows].tolist() for column in columns]
-    return dict(zip(rows.tolist(), zip(*values, strict=True), strict=True))
+    kinds: Rows = np.full(len(groups), NO_KIND, dtype=np.intp)
+    kinds[rows], count = _numbered([column[rows] for column in columns])
+    return kinds, count
+
+
+def _numbered(columns: Sequence[Ints | Rows]) -> tuple[Rows, int]:
+    """A number for each row, the same where all columns are; and how many there are."""
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.intp), 0
+    widths = [int(column.max()) + 1 for column in columns]
+    if math.prod(widths) > _MOST_NUMBERS:
+        _, which = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        return which.reshape(-1), int(which.max()) + 1
+    joined = np.zeros(len(columns[0]), dtype=np.int64)
+    for column, width in zip(columns, widths, strict=True):
+        joined = joined * width + column
+    found, which = np.unique(joined, return_inverse=True)
+    return which, len(found)
 
 
 def _are_comparable(session: Session, rows: Rows, classes: Rows) -> Mask:
@@ -65,5 +112,7 @@ def _are_comparable(session: Session, rows: Rows, classes: Rows) -> Mask:
     comparable: Mask = (classes[rows] >= 0) & (session.placed_counts[rows] == 0)
     comparable &= ~session.snapshot.classes.best_effort[classes[rows]]
     role_minimums = session.snapshot.groups.role_minimums
+    if not any(role_minimums):
+        return comparable
     has_roles = [bool(role_minimums[row]) for row in rows.tolist()]
     return comparable & ~np.array(has_roles, dtype=np.bool_)

@@ -124,17 +124,18 @@ class FuturePlaces:
         base = self._session.node_table.future() - sum(place.held for place in others)
         reserved = self._reserved_beside(gang)
 
-        def held_after(count: int) -> Amounts | None:
-            return self._lay_out(base, departures.released(count), runs, reserved)
+        def has_room_after(count: int) -> bool:
+            return self._has_room(base, departures.released(count), runs, reserved)
 
-        count = _fewest(len(departures), lambda count: held_after(count) is not None)
+        count = _fewest(len(departures), has_room_after)
         if count is None:
             return None
         count = departures.all_at_once_with(count)
-        held = held_after(count)
+        released = departures.released(count)
+        held = self._lay_out(base, released, runs, reserved)
         if held is None:
             return None
-        blocked = np.maximum(0, held - departures.released(count))
+        blocked = np.maximum(0, held - released)
         return FuturePlace(gang, float(departures.ends[count - 1]), held, blocked)
 
     def _expected_departures(self) -> Departures:
@@ -159,6 +160,19 @@ class FuturePlaces:
         if quotas is None or quotas.reserved is None:
             return np.zeros_like(wanted)
         return quotas.reserved.beside(gang.queue, wanted)
+
+    def _has_room(self, base: Amounts, released: Amounts, runs: Runs, reserved: Amounts) -> bool:
+        """Whether `_lay_out` would find room. For alike pods it is enough to count."""
+        if len(runs) != 1:
+            return self._lay_out(base, released, runs, reserved) is not None
+        pod_class, count = runs[0]
+        request = self._session.request[pod_class]
+        room = base + released
+        fitting = copies(room, request)[self._session.node_scores(pod_class).suitable]
+        if int(fitting.sum()) < count:
+            return False
+        left = room.sum(axis=1) - count * request
+        return not (left < reserved)[reserved > 0].any()
 
     def _lay_out(
         self, base: Amounts, released: Amounts, runs: Runs, reserved: Amounts

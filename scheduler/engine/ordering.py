@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _TOP = -1
 
 
-def _never(_: int) -> bool:
-    return False
+def _none(_: Rows) -> int:
+    return 0
 
 
 class QueueLine:
@@ -185,6 +185,34 @@ class VictimOrder:
         )
 
 
+class _Line:
+    """Podgroups in order; those before `first` had their turn."""
+
+    __slots__ = ("first", "ordered", "rows")
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.ordered: list[int] = rows.tolist()
+        self.first = 0
+
+    @property
+    def is_left(self) -> bool:
+        return self.first < len(self.ordered)
+
+    def left(self) -> Rows:
+        return self.rows[self.first :]
+
+    def head(self, count: int) -> Rows:
+        return self.rows[self.first : self.first + count]
+
+    def take(self) -> int:
+        self.first += 1
+        return self.ordered[self.first - 1]
+
+
+_NOBODY: Final = _Line(np.zeros(0, dtype=np.intp))
+
+
 class GangLines:
     """A line of gangs for each queue, by their keys.
 
@@ -210,33 +238,36 @@ class GangLines:
     def queues(self) -> list[int]:
         return sorted(self._lines)
 
-    def pop(self, queue: int, is_settled: Callable[[int], bool] = _never) -> Gang | None:
+    def pop(self, queue: int, count_settled: Callable[[Rows], int] = _none) -> Gang | None:
         """The next gang of the queue; None when there is none left.
 
-        `is_settled` tells rows whose turn came and that need not be tried.
+        `count_settled` tells how many at the head of a line need not be tried.
         """
-        line = self._lines.get(queue, [])
-        while line or self._again.get(queue):
-            if self._is_next_again(queue, line):
-                return heapq.heappop(self._again[queue])[1]
-            row = line.pop()
-            if is_settled(row):
+        line = self._lines.get(queue, _NOBODY)
+        again = self._again.get(queue)
+        while line.is_left or again:
+            if again and self._is_next_again(again, line):
+                return heapq.heappop(again)[1]
+            settled = count_settled(line.head(1) if again else line.left())
+            if settled:
+                line.first += settled
                 continue
-            gang = self._session.gang(row)
+            gang = self._session.gang(line.take())
             if self._may_be_tried is None or self._may_be_tried(gang):
                 return gang
         return None
 
-    def _is_next_again(self, queue: int, line: list[int]) -> bool:
+    def _is_next_again(self, again: list[tuple[Any, Gang]], line: _Line) -> bool:
         """Whether a gang that had its turn before comes before the first of the line."""
-        again = self._again.get(queue)
-        if not again or not line:
-            return bool(again)
-        return bool(again[0][0] < self._session.job_key(self._session.gang(line[-1])))
+        if not line.is_left:
+            return True
+        following = self._session.gang(line.ordered[line.first])
+        return bool(again[0][0] < self._session.job_key(following))
 
     def rest(self, queue: int) -> list[Gang]:
         """Those still in the line, in order."""
-        gangs = [self._session.gang(row) for row in self._lines.get(queue, ())]
+        line = self._lines.get(queue, _NOBODY)
+        gangs = [self._session.gang(row) for row in line.left().tolist()]
         if self._may_be_tried is not None:
             gangs = [gang for gang in gangs if self._may_be_tried(gang)]
         gangs.extend(gang for _, gang in self._again.get(queue, ()))
@@ -248,20 +279,20 @@ class GangLines:
         heapq.heappush(again, (self._session.job_key(gang), gang))
 
 
-def _lines_by_queue(session: Session, rows: Rows) -> dict[int, list[int]]:
-    """The rows of each queue, the last one first."""
+def _lines_by_queue(session: Session, rows: Rows) -> dict[int, _Line]:
     if not len(rows):
         return {}
     groups = session.snapshot.groups
     queues = groups.queue[rows]
     columns = [queues, *session.gang_ranks(rows), groups.created[rows]]
     order = np.lexsort(columns[::-1])
-    ordered = rows[order].tolist()
+    ordered = rows[order]
     for first, last in _ties([column[order] for column in columns]):
-        ordered[first:last] = sorted(ordered[first:last], key=groups.key.__getitem__)
+        tied = ordered[first:last].tolist()
+        ordered[first:last] = sorted(tied, key=groups.key.__getitem__)
     queues = queues[order]
     bounds = [0, *(np.flatnonzero(queues[1:] != queues[:-1]) + 1).tolist(), len(ordered)]
-    return {int(queues[first]): ordered[first:last][::-1] for first, last in pairwise(bounds)}
+    return {int(queues[first]): _Line(ordered[first:last]) for first, last in pairwise(bounds)}
 
 
 def oldest_first(groups: GroupTable, rows: Rows) -> Iterator[int]:

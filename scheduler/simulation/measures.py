@@ -69,7 +69,7 @@ class Measures:
         self.waits: list[tuple[str, int, float]] = []  # queue, GPUs of the gang, seconds
         self.lines: list[Line] = []
         # CPU seconds by part of the session
-        self.parts: defaultdict[str, float] = defaultdict(float)
+        self.parts: dict[str, float] = {}
         self._due = _Due(snapshot)
         self._short: Times = np.zeros(len(snapshot.queues))
         self._asked: Times = np.zeros(len(snapshot.queues))

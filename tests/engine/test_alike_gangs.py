@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
+from scheduler.engine.alike_gangs import _numbered
 from scheduler.engine.presets import FUMAROLE, VOLCANO
 from scheduler.scenarios.files import read_scenarios
 from tests.engine.builders import Workload, binds, cluster, configured, job, node, queue
@@ -70,6 +72,18 @@ def test_one_that_ends_in_time_starts_though_another_like_it_could_not(reporting
     outcome = run_session(snapshot, ASIDE, reporting=reporting)
 
     assert binds(outcome) == {"short-0": "n1"}
+
+
+def test_kinds_are_told_apart_however_large_their_numbers_are():
+    small = np.array([1, 1, 2, 2])
+    large = np.array([2**40, 2**40, 2**40, 7])
+
+    for columns in ([small, large], [large, large, small]):
+        kinds, count = _numbered(columns)
+
+        assert count == 3
+        assert kinds[0] == kinds[1]
+        assert len({*kinds.tolist()}) == 3
 
 
 @pytest.mark.parametrize("policy", [FUMAROLE, VOLCANO, None], ids=["fumarole", "volcano", "file"])

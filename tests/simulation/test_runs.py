@@ -65,6 +65,22 @@ def test_while_nobody_waits_a_session_runs_for_each_arrival_alone():
     assert phases.tolist() == [Phase.RUNNING, Phase.RUNNING]
 
 
+def test_a_gang_that_was_admitted_and_found_no_room_needs_no_second_session():
+    jobs = [one("a", seconds=500.0), one("b", at=90.0)]
+
+    measures = LoadRun(small(), FUMAROLE, jobs, 300.0, PERIOD, None).run()
+
+    assert (measures.sessions, measures.binds) == (2, 1)
+
+
+def test_the_parts_of_a_run_add_up_to_what_the_processor_did():
+    figures = run_load(small(), FUMAROLE, [one("a")], 20.0).document()
+
+    parts = figures["cpuSecondsByPart"]
+    assert {"allocate", "reclaim", "between sessions", "carrying out"} <= set(parts)
+    assert sum(parts.values()) == pytest.approx(figures["cpuSeconds"], abs=0.01)
+
+
 def test_who_has_not_started_counts_with_the_time_waited_so_far():
     figures = run_load(small(), BOUND, [one("a", seconds=500.0), one("b", gpu=2)], 100.0).document()
 

@@ -8,7 +8,8 @@ from itertools import islice
 
 import numpy as np
 
-from scheduler.domain.tables import Rows
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows, Times
 from scheduler.engine.alike_gangs import SettledGangs
 from scheduler.engine.ordering import GangLines, QueueLine, oldest_first
 from scheduler.engine.placement import Placement, TaskLine
@@ -50,9 +51,9 @@ class Allocation:
         self.queues = QueueLine(session, self.gangs.queues())
         self.settled = SettledGangs(session, self.waiting)
         # Who may run for any time runs longest.
-        self._run_seconds: list[float] = np.nan_to_num(
+        self._run_seconds: Times = np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf
-        ).tolist()
+        )
 
     def _promised_gangs(self, rows: Rows) -> list[Gang]:
         """Those of these podgroups that an earlier session promised a place."""
@@ -83,7 +84,7 @@ class Allocation:
         while (queue := self.queues.best()) >= 0:
             gang = None
             if not self._is_full(queue):
-                gang = self.gangs.pop(queue, self._is_settled)
+                gang = self.gangs.pop(queue, self._count_settled)
             if gang is None:
                 self.queues.leave(queue)
             elif self._turn(gang):
@@ -112,24 +113,35 @@ class Allocation:
             self.settled.add(gang)
         self.queues.enter(gang.queue)
 
-    def _is_settled(self, row: int) -> bool:
-        """Whether the gang is like one that failed: then it would fail, too, and is not tried."""
-        other = self.settled.like(row)
-        if other is None or not self._leaves_no_more_room(row, other):
-            return False
-        if self.session.reporting:
-            return self._shares_the_answer(self.session.gang(row), other)
-        return True
+    def _count_settled(self, rows: Rows) -> int:
+        """How many at the head of a line are like gangs that failed.
 
-    def _leaves_no_more_room(self, row: int, other: Gang) -> bool:
-        """Whether the gang must leave as much free for places in the future as the other, or more:
-        it runs at least as long, and none of these places is its own.
+        They would fail, too, and are not tried.
+        """
+        if not self.session.reporting:
+            return self.settled.count_first(rows, self._finds_more_room)
+        for place, row in enumerate(rows.tolist()):
+            if not self._is_settled(row):
+                return place
+        return len(rows)
+
+    def _is_settled(self, row: int) -> bool:
+        other = self.settled.like(row)
+        if other is None or self._finds_more_room(np.array([row]), np.array([other.row]))[0]:
+            return False
+        return self._shares_the_answer(self.session.gang(row), other)
+
+    def _finds_more_room(self, rows: Rows, others: Rows) -> Mask:
+        """Which of these gangs need not leave as much free for places in the future as the other
+        beside it: it ends sooner, or one of these places is its own.
         """
         with_a_place = self.session.future_places.podgroups
         if not with_a_place:
-            return True
-        ends_sooner = self._run_seconds[row] < self._run_seconds[other.row]
-        return not ends_sooner and row not in with_a_place
+            return np.zeros(len(rows), dtype=np.bool_)
+        finds_more: Mask = self._run_seconds[rows] < self._run_seconds[others]
+        for row in with_a_place:
+            finds_more |= rows == row
+        return finds_more
 
     def _shares_the_answer(self, gang: Gang, other: Gang) -> bool:
         """Takes over what a report tells of the other, if it must be the same."""

@@ -57,7 +57,7 @@ class GangReclamation:
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
-            gang = self.gangs.pop(queue, self._is_settled)
+            gang = self.gangs.pop(queue, self._count_settled)
             if gang is None:
                 self.queues.leave(queue)
             elif self._reclaim_for(gang) or not self.session.is_strict(queue):
@@ -65,8 +65,8 @@ class GangReclamation:
             else:
                 self.queues.leave(queue)
 
-    def _is_settled(self, row: int) -> bool:
-        return self.settled.like(row) is not None
+    def _count_settled(self, rows: Rows) -> int:
+        return self.settled.count_first(rows)
 
     def _reclaim_for(self, gang: Gang) -> bool:
         if self._find_room(gang):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def missing_runs(session: Session, gang: Gang) -> Runs:
     """The pods that the gang still needs a place for, as runs of alike pods."""
     pods = session.tasks.missing_pods(gang)
+    if len(pods) == 1:
+        return [(int(session.pod_classes[pods[0]]), 1)]
     pod_classes = session.pod_classes[pods].tolist() if pods else []
     return [(pod_class, len(list(run))) for pod_class, run in groupby(pod_classes)]
 
@@ -28,7 +30,11 @@ def missing_runs(session: Session, gang: Gang) -> Runs:
 def missing_amounts(session: Session, gang: Gang) -> Amounts:
     """What those pods ask for together."""
     pods = session.tasks.missing_pods(gang)
-    amounts: Amounts = session.request[session.pod_classes[pods]].sum(axis=0)
+    amounts: Amounts
+    if len(pods) == 1:
+        amounts = session.request[session.pod_classes[pods[0]]].copy()
+    else:
+        amounts = session.request[session.pod_classes[pods]].sum(axis=0)
     return amounts
 
 
@@ -45,12 +51,21 @@ def claimed(session: Session, wanted: Amounts, levels: list[int]) -> Mask:
 
 
 def is_within_due(session: Session, gang: Gang) -> bool:
-    """Whether its queue stays within its due of all that the gang asks for."""
-    if session.quotas is None:
+    """Whether its queue stays within its due of all that the gang asks for.
+
+    Asked for each gang that fails: the few resources of one queue are looked at one by one.
+    """
+    quotas = session.quotas
+    if quotas is None:
         return False
-    wanted = missing_amounts(session, gang)
-    asked = (wanted > 0) & session.queue_usage.dims
-    return bool(asked.any()) and bool(claimed(session, wanted, [gang.queue])[asked].all())
+    wanted: dict[int, int] = {}
+    for pod_class, count in missing_runs(session, gang):
+        for dim, amount in session.asked(pod_class):
+            wanted[dim] = wanted.get(dim, 0) + amount * count
+    allocated = session.queue_usage.allocated[gang.queue]
+    deserved = quotas.deserved[gang.queue]
+    is_within = all(allocated[dim] + amount <= deserved[dim] for dim, amount in wanted.items())
+    return bool(wanted) and is_within
 
 
 def is_within_guarantee(session: Session, gang: Gang) -> bool:

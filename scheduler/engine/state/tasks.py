@@ -42,6 +42,7 @@ class Tasks:
         self._session = session
         self._snapshot = session.snapshot
         self._keys: dict[int, TaskKey] = {}
+        self._pending: dict[int, list[int]] = {}
 
     def pods_of(self, row: int) -> Rows:
         """All pods of a podgroup."""
@@ -90,30 +91,28 @@ class Tasks:
 
     def _pending_at_open(self, gang: Gang) -> list[int]:
         """Its pods without a place when the session opened, in task order."""
-        found = self._pending_by_group.get(gang.row)
-        if found is not None:
-            return found
-        if not self._session.beyond_all_nodes[gang.row]:
-            return []
-        pods = self.pods_of(gang.row)
-        pending = pods[self._snapshot.pods.status[pods] == _PENDING].tolist()
-        self._pending_by_group[gang.row] = sorted(pending, key=self.pod_key)
-        return self._pending_by_group[gang.row]
+        found = self._pending.get(gang.row)
+        if found is None:
+            found = self._pending[gang.row] = self._sorted_pending(gang.row)
+        return found
+
+    def _sorted_pending(self, row: int) -> list[int]:
+        order, starts = self._pending_by_group
+        pods = order[starts[row] : starts[row + 1]]
+        members: list[int] = pods.tolist()
+        if len(members) > 1:
+            self._keys.update(zip(members, self.pod_keys(pods), strict=True))
+            members.sort(key=self._keys.__getitem__)
+        return members
 
     @cached_property
-    def _pending_by_group(self) -> dict[int, list[int]]:
-        """The same for all podgroups that somebody may try; the others are added when asked for."""
+    def _pending_by_group(self) -> tuple[Rows, list[int]]:
+        """The same for all podgroups, in no order; and where each podgroup begins."""
         table = self._snapshot.pods
         rows = np.flatnonzero(table.status == _PENDING)
-        rows = rows[~self._session.beyond_all_nodes[table.group[rows]]]
-        pods: dict[int, list[int]] = {}
-        for row, group in zip(rows.tolist(), table.group[rows].tolist(), strict=True):
-            pods.setdefault(group, []).append(row)
-        self._keys.update(zip(rows.tolist(), self.pod_keys(rows), strict=True))
-        for members in pods.values():
-            if len(members) > 1:
-                members.sort(key=self._keys.__getitem__)
-        return pods
+        group = table.group[rows]
+        counts = np.bincount(group, minlength=len(self._snapshot.groups))
+        return rows[np.argsort(group, kind="stable")], [0, *np.cumsum(counts).tolist()]
 
     # Task order
 
