@@ -19,6 +19,7 @@ PYTEST := $(PY) -m pytest
 # noticed whatever the dates of the files are.
 sum_of = $(firstword $(shell cat $(1) requirements/redis-server.txt deploy/install | cksum))
 RUN_STAMP := $(VENV)/run-$(call sum_of,requirements.txt).stamp
+KUBERNETES_STAMP := $(VENV)/kubernetes-$(call sum_of,requirements-kubernetes.txt).stamp
 DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
 # Known vulnerabilities change by the day: the same requirements are looked up once a day.
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
@@ -40,7 +41,7 @@ help:
 	@echo "make clean         remove what can be made again; var/ stays"
 
 # With exec, signals reach the supervisor itself and not a shell around it.
-run: $(RUN_STAMP)
+run: $(if $(filter kubernetes,$(SCHEDULER_CLUSTER)),$(KUBERNETES_STAMP),$(RUN_STAMP))
 	@exec $(PY) manage.py up
 
 # Without make's own flags, which tests that run make would pass on.
@@ -84,9 +85,14 @@ $(RUN_STAMP):
 	@deploy/install $(VENV) requirements.txt
 	@rm -f $(VENV)/*.stamp && touch $@
 
+# A kubeconfig may start a program for its credentials, which needs a package more.
+$(KUBERNETES_STAMP):
+	@deploy/install $(VENV) requirements-kubernetes.txt
+	@rm -f $(VENV)/*.stamp && touch $@ $(RUN_STAMP)
+
 $(DEV_STAMP):
 	@deploy/install $(VENV) requirements-dev.txt
-	@rm -f $(VENV)/*.stamp && touch $@ $(RUN_STAMP)
+	@rm -f $(VENV)/*.stamp && touch $@ $(RUN_STAMP) $(KUBERNETES_STAMP)
 
 $(AUDIT_STAMP): $(DEV_STAMP)
 	$(PY) requirements/audit.py requirements.txt

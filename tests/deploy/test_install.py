@@ -88,6 +88,26 @@ def _refused(place: Path) -> str:
     return made.stderr
 
 
+@pytest.mark.parametrize(
+    ("asked", "installed"),
+    [
+        ((), "requirements.txt"),
+        (("CLUSTER=kubernetes",), "requirements-kubernetes.txt"),
+        (("CLUSTER=simulated",), "requirements.txt"),
+    ],
+)
+def test_a_real_cluster_gets_what_its_credentials_may_need(
+    asked: tuple[str, ...], installed: str, tmp_path: Path
+):
+    make = ["make", "--dry-run", "run", *asked, f"VENV={tmp_path / 'new'}"]
+    environment = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        make, cwd=BASE, env=environment, text=True, capture_output=True, check=True
+    )
+
+    assert f"deploy/install {tmp_path / 'new'} {installed}\n" in done.stdout
+
+
 def test_a_place_that_can_not_be_written_to_is_named_and_nothing_else_is_blamed():
     said = _refused(Path("/proc/environment"))  # not even by root
 
