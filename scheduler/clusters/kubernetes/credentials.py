@@ -100,9 +100,14 @@ def load_credentials(kubeconfig: str = "", context: str = "") -> Credentials:
 
 
 def in_cluster(
-    directory: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] = os.environ
+    directory: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Credentials:
-    """The service account that the kubelet mounts. Raises `CredentialsError`."""
+    """The service account that the kubelet mounts. Raises `CredentialsError`.
+
+    KUBERNETES_SERVICE_ACCOUNT names another folder, for a token that is mounted elsewhere.
+    """
+    if directory is None:
+        directory = Path(environment.get("KUBERNETES_SERVICE_ACCOUNT") or SERVICE_ACCOUNT)
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:

@@ -274,6 +274,12 @@ def test_inside_a_cluster_the_service_account_counts(tmp_path):
     assert (credentials.identity().token, credentials.namespace) == ("t1", "fumarole")
 
 
+def test_a_service_account_may_be_mounted_elsewhere(tmp_path):
+    environment = {**service_account(tmp_path), "KUBERNETES_SERVICE_ACCOUNT": str(tmp_path)}
+
+    assert in_cluster(environment=environment).identity().token == "t1"
+
+
 def test_an_address_of_version_6_gets_brackets(tmp_path):
     environment = {**service_account(tmp_path), "KUBERNETES_SERVICE_HOST": "fd00::1"}
 
