@@ -376,6 +376,9 @@ SPECTACULAR_SETTINGS = {
 }
 
 ADMISSION_TOKEN = env("ADMISSION_TOKEN", default="")
+ADMISSION_PUBLIC = env.bool(
+    "ADMISSION_PUBLIC", default=False
+)  # without a token, whoever reaches it may ask: most API servers cannot be given a token
 
 LOGGING = {
     "version": 1,

@@ -99,10 +99,13 @@ def _answer_review(
 
 
 def _refuse_caller(request: HttpRequest) -> JsonResponse | None:
-    """With a token set, whoever has it may ask; without one, only this machine."""
+    """With a token set, whoever has it may ask; without one, only this machine.
+
+    ADMISSION_PUBLIC serves everybody who reaches it, for a network that only the cluster is in.
+    """
     if settings.ADMISSION_TOKEN:
         return _refuse_token(request)
-    if is_from_this_machine(request):
+    if settings.ADMISSION_PUBLIC or is_from_this_machine(request):
         return None
     message = "Admission is served to this machine only; set ADMISSION_TOKEN to serve others."
     return _problem_response(403, "Not from here", message)

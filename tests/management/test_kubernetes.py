@@ -34,6 +34,24 @@ def test_a_dry_run_shows_the_webhooks_with_address_and_authority(tmp_path: Path)
     assert hook["clientConfig"]["caBundle"] == "Y2VydGlmaWNhdGU="
 
 
+def test_a_service_of_the_cluster_is_named_as_a_service(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("certificate")
+    options = ("--webhooks", "https://console.tools.svc:8443", "--ca", str(tmp_path / "ca.pem"))
+
+    shown = _documents("install", "--dry-run", *options)
+
+    (hook, *_) = shown["ValidatingWebhookConfiguration fumarole-validate"]["webhooks"]
+    assert hook["clientConfig"] == {
+        "service": {
+            "name": "console",
+            "namespace": "tools",
+            "port": 8443,
+            "path": "/admission/queues/validate",
+        },
+        "caBundle": "Y2VydGlmaWNhdGU=",
+    }
+
+
 def test_a_dry_run_of_uninstall_leaves_the_definitions_out() -> None:
     assert not any("Definition" in name for name in _documents("uninstall", "--dry-run"))
 

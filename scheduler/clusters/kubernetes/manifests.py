@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -47,12 +48,15 @@ _RESOURCES: Final = (
 )
 _BY_KIND: Final = {resource.kind: resource for resource in _RESOURCES}
 _PLACEHOLDER: Final = "https://fumarole.example"
+_HTTPS_PORT: Final = 443
 _FOR_SCHEDULING: Final = "fumarole-schedule"
 
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
     """Where the API server reaches us, and the authority (PEM) that has signed our certificate.
+
+    The address of a Service of the cluster is https://name.namespace.svc.
 
     With `required` no queue can be changed while we are away; without it everything passes.
     """
@@ -96,12 +100,27 @@ def webhook_configurations(webhooks: Webhooks) -> Iterator[Manifest]:
     authority = b64encode(webhooks.authority).decode()
     for manifest in _read(FOLDER / "admission-webhooks.yaml"):
         for hook in manifest["webhooks"]:
-            client = hook["clientConfig"]
-            client["url"] = client["url"].replace(_PLACEHOLDER, webhooks.address.rstrip("/"))
-            client["caBundle"] = authority
+            path = hook["clientConfig"]["url"].removeprefix(_PLACEHOLDER)
+            hook["clientConfig"] = {**_reached_at(webhooks.address, path), "caBundle": authority}
             if not webhooks.required:
                 hook["failurePolicy"] = "Ignore"
         yield manifest
+
+
+def _reached_at(address: str, path: str) -> dict[str, Any]:
+    """A Service of the cluster is named as such: the API server may not ask the cluster's DNS."""
+    parts = urlsplit(address)
+    labels = (parts.hostname or "").split(".")
+    if labels[2:] != ["svc"]:
+        return {"url": address.rstrip("/") + path}
+    name, namespace, _ = labels
+    service = {
+        "name": name,
+        "namespace": namespace,
+        "port": parts.port or _HTTPS_PORT,
+        "path": parts.path.rstrip("/") + path,
+    }
+    return {"service": service}
 
 
 def everything_but_definitions() -> list[Manifest]:

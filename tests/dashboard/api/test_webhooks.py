@@ -426,6 +426,18 @@ def test_with_a_token_whoever_has_it_is_served(client: Client, settings: Any):
     assert status(HTTP_AUTHORIZATION="Bearer s3cret", REMOTE_ADDR="10.0.0.7") == 200
 
 
+def test_where_admission_is_public_everybody_is_served_unless_there_is_a_token(
+    client: Client, settings: Any
+):
+    settings.ADMISSION_PUBLIC = True
+    body = review("queues", "CREATE", manifest("a"))
+    far = {"REMOTE_ADDR": "10.0.0.7"}
+
+    assert post(client, "/admission/queues/validate", body, **far).status_code == 200
+    settings.ADMISSION_TOKEN = "s3cret"
+    assert post(client, "/admission/queues/validate", body, **far).status_code == 401
+
+
 def test_no_session_and_no_csrf_token_are_needed():
     strict = Client(enforce_csrf_checks=True)
 
