@@ -24,7 +24,8 @@ from scheduler.models import Mirror
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.flush import WATCHER, flush
 from scheduler.services.cluster.mirror.store import Store
-from scheduler.services.cluster.mirror.writer import MirrorWriter, WrittenRows
+from scheduler.services.cluster.mirror.writer import MirrorWriter
+from scheduler.services.cluster.mirror.written import WrittenRows
 from scheduler.services.sessions import lease
 
 BEGINNING = datetime(2026, 11, 1, tzinfo=UTC)

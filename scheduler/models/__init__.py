@@ -5,7 +5,7 @@ from scheduler.models.audit import AuditEntry
 from scheduler.models.change import Change, ChangeHorizon
 from scheduler.models.history import QueueSample, SavedScenario
 from scheduler.models.lookups import Glob
-from scheduler.models.mirror import Mirror
+from scheduler.models.mirror import DisruptionBudget, Mirror
 from scheduler.models.node import Node
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
 from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
@@ -39,6 +39,7 @@ __all__ = [
     "ClusterState",
     "Command",
     "Decision",
+    "DisruptionBudget",
     "Event",
     "Eviction",
     "Glob",

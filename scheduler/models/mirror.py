@@ -1,4 +1,4 @@
-"""The Kubernetes cluster that is mirrored: which one it is, and how well it is heard."""
+"""What only a mirrored Kubernetes cluster has: how well it is heard, and disruption budgets."""
 
 from __future__ import annotations
 
@@ -35,3 +35,31 @@ class Mirror(models.Model):
 
     def __str__(self) -> str:
         return self.server
+
+
+class DisruptionBudget(models.Model):
+    """A PodDisruptionBudget of the cluster. `Pod.budgets` names those that protect a pod.
+
+    `healthy_pods` and `needed_pods` are as the controller of the cluster counts them.
+    """
+
+    uid = models.UUIDField(unique=True, editable=False)
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    selector = models.JSONField(null=True, blank=True)
+    min_available = models.CharField(max_length=16, blank=True, default="")
+    max_unavailable = models.CharField(max_length=16, blank=True, default="")
+    disruptions_allowed = models.IntegerField(default=0)
+    healthy_pods = models.IntegerField(default=0)
+    needed_pods = models.IntegerField(default=0)
+
+    class Meta:
+        ordering = ("namespace", "name")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["namespace", "name"], name="budget_name_is_unique_in_its_namespace"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -267,6 +267,8 @@ class Pod(models.Model):
     bound_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # names of the disruption budgets that protect it, with commas between them
+    budgets = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("podgroup_id", "index", "id")

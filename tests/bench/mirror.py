@@ -31,6 +31,8 @@ def mirror(scale: float, _repetitions: int) -> list[Row]:
             bench.follow("running", _running, bench.pods),
             bench.follow("heartbeats of nodes that change nothing", _heard_again, bench.nodes),
             bench.follow("pods of others, deleted", None, bench.others),
+            bench.delete_gangs(max(1, pods // GANG // 5)),
+            bench.queues_that_come_and_go(20),
             bench.follow("ended and deleted", None, bench.pods),
         ]
 
@@ -94,6 +96,33 @@ class _Bench:
         is_gone = change is None
         return self._measured(what, lambda: self._hear_all(lines, is_gone), len(lines))
 
+    def delete_gangs(self, gangs: int) -> Row:
+        """One after the other: a podgroup and its pods in each transaction."""
+        doomed = []
+        for number in range(gangs):
+            members = self.pods[number * GANG : (number + 1) * GANG]
+            doomed.append([json.dumps(each) for each in (*members, self.groups[number])])
+        del self.pods[: gangs * GANG]
+        del self.groups[:gangs]
+
+        def delete_all() -> None:
+            for lines in doomed:
+                self._hear_all(lines, is_gone=True)
+
+        return self._measured(
+            "pods and podgroups, a gang at a time", delete_all, gangs * (GANG + 1)
+        )
+
+    def queues_that_come_and_go(self, number: int) -> Row:
+        lines = [json.dumps(_queue(each)) for each in range(number)]
+
+        def come_and_go() -> None:
+            for line in lines:
+                self._hear_all([line], is_gone=False)
+                self._hear_all([line], is_gone=True)
+
+        return self._measured("queues that come and go, one by one", come_and_go, 2 * number)
+
     def _hear_all(self, lines: list[str], is_gone: bool) -> None:
         for some in _batches(lines):
             for line in some:
@@ -156,6 +185,16 @@ def _node(number: int) -> dict[str, Any]:
         "metadata": _metadata(f"node-{number:04}", labels={"kubernetes.io/os": "linux"}),
         "spec": {},
         "status": {"capacity": room, "allocatable": room, "conditions": [ready]},
+    }
+
+
+def _queue(number: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": _metadata(f"queue-{number}"),
+        "spec": {"weight": 1},
+        "status": {"state": "Open"},
     }
 
 

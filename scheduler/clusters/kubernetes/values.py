@@ -230,6 +230,7 @@ class JobObject:
     meta: ObjectMeta
     job: JobManifest
     phase: str = ""
+    phase_since: datetime | None = None
     message: str = ""
     retry_count: int = 0
     version: int = 0
@@ -266,11 +267,14 @@ class DisruptionBudgetObject:
     """A PodDisruptionBudget.
 
     `selector` is as it came: an empty one selects all pods of the namespace, None selects none.
+    The controller of the cluster counts `healthy_pods`, and how many there have to be.
     """
 
     meta: ObjectMeta
     selector: Mapping[str, object] | None = field(default=None, hash=False)
     disruptions_allowed: int = 0
+    healthy_pods: int = 0
+    needed_pods: int = 0
     min_available: str = ""
     max_unavailable: str = ""
 

@@ -66,10 +66,13 @@ def read_priority_class(raw: Raw) -> PriorityClassObject:
 
 def read_disruption_budget(raw: Raw) -> DisruptionBudgetObject:
     spec = section(raw, "spec")
+    status = section(raw, "status")
     return DisruptionBudgetObject(
         meta=read_meta(raw),
         selector=spec.get("selector"),
-        disruptions_allowed=section(raw, "status").get("disruptionsAllowed", 0),
+        disruptions_allowed=status.get("disruptionsAllowed", 0),
+        healthy_pods=status.get("currentHealthy", 0),
+        needed_pods=status.get("desiredHealthy", 0),
         min_available=_number_or_share(spec.get("minAvailable")),
         max_unavailable=_number_or_share(spec.get("maxUnavailable")),
     )

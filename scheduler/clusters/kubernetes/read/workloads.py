@@ -14,6 +14,7 @@ from scheduler.clusters.kubernetes.read.common import (
     read_amounts,
     read_conditions,
     read_meta,
+    read_moment,
     section,
 )
 from scheduler.clusters.kubernetes.values import (
@@ -98,6 +99,7 @@ def read_job(raw: Raw) -> JobObject:
         meta=read_meta(raw),
         job=reading.value,
         phase=state.get("phase", ""),
+        phase_since=read_moment(state.get("lastTransitionTime")),
         message=state.get("message", ""),
         retry_count=status.get("retryCount", 0),
         version=status.get("version", 0),

@@ -13,7 +13,8 @@ from scheduler.selectors.queues.tree import stored_queues, tree_of
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.queues import queue_notices
 from scheduler.services.cluster.mirror.store import Store
-from scheduler.services.cluster.mirror.writer import MirrorWriter, WrittenRows
+from scheduler.services.cluster.mirror.writer import MirrorWriter
+from scheduler.services.cluster.mirror.written import WrittenRows
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.queues.warnings import settle_warnings

@@ -11,6 +11,7 @@ from typing import Any
 
 from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS
 from scheduler.clusters.kubernetes.values import (
+    DisruptionBudgetObject,
     JobObject,
     NamespaceObject,
     NodeObject,
@@ -119,6 +120,33 @@ def priority_class_row(value: PriorityClassObject) -> Row:
     }
 
 
+BUDGET_COLUMNS = (
+    "uid",
+    "namespace",
+    "name",
+    "selector",
+    "min_available",
+    "max_unavailable",
+    "disruptions_allowed",
+    "healthy_pods",
+    "needed_pods",
+)
+
+
+def budget_row(budget: DisruptionBudgetObject) -> Row:
+    return {
+        "uid": stored_uid(budget.meta.uid),
+        "namespace": budget.meta.namespace,
+        "name": budget.meta.name,
+        "selector": budget.selector,
+        "min_available": budget.min_available[:16],
+        "max_unavailable": budget.max_unavailable[:16],
+        "disruptions_allowed": budget.disruptions_allowed,
+        "healthy_pods": budget.healthy_pods,
+        "needed_pods": budget.needed_pods,
+    }
+
+
 QUEUE_COLUMNS = (
     "name",
     *NAMED_COLUMNS,
@@ -162,6 +190,7 @@ JOB_COLUMNS = (
     "message",
     "retry_count",
     "version",
+    "finished_at",
 )
 
 
@@ -184,7 +213,14 @@ def job_row(value: JobObject, queue_id: int) -> Row:
         "message": value.message[:1024],
         "retry_count": value.retry_count,
         "version": value.version,
+        "finished_at": _finished_at(value),
     }
+
+
+def _finished_at(job: JobObject) -> datetime | None:
+    if job.phase in FINISHED_JOB_PHASES:
+        return job.phase_since
+    return None
 
 
 def _known_phase(phase: str, known: Collection[str]) -> str:
@@ -313,11 +349,17 @@ POD_COLUMNS = (
     "bound_at",
     "started_at",
     "finished_at",
+    "budgets",
 )
 
 
 def pod_row(
-    pod: PodObject, *, podgroup_id: int, pod_class_id: int, node_ids: Mapping[str, int]
+    pod: PodObject,
+    *,
+    podgroup_id: int,
+    pod_class_id: int,
+    node_ids: Mapping[str, int],
+    budgets: str = "",
 ) -> Row:
     phase = pod_phase(pod)
     node_id = None
@@ -340,6 +382,7 @@ def pod_row(
         "bound_at": _bound_at(pod),
         "started_at": pod.started,
         "finished_at": pod.finished,
+        "budgets": budgets,
     }
 
 

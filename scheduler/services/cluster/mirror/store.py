@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scheduler.clusters.kubernetes.resources import (
+    DISRUPTION_BUDGETS,
     JOBS,
     NAMESPACES,
     NODES,
@@ -17,6 +18,7 @@ from scheduler.clusters.kubernetes.resources import (
     Resource,
 )
 from scheduler.clusters.kubernetes.values import (
+    DisruptionBudgetObject,
     JobObject,
     NamespaceObject,
     NodeObject,
@@ -34,6 +36,7 @@ from scheduler.clusters.kubernetes.watch_events import (
     Unreadable,
     WatchEvent,
 )
+from scheduler.services.cluster.mirror.index import Index
 
 Event = WatchEvent[Any]
 
@@ -72,18 +75,27 @@ class Objects:
 class Store:
     """`take` hears an event, `pending` says which objects have changed since it was last cleared.
 
-    Pods can also be found by their podgroup and by their node.
+    Pods can also be found by their podgroup and by their node, and what names a queue by its name.
     """
 
     def __init__(self) -> None:
         self._objects: dict[Resource, Objects] = defaultdict(Objects)
-        self.pods_by_group: dict[str, set[str]] = defaultdict(set)
-        self.pods_by_node: dict[str, set[str]] = defaultdict(set)
+        self.pods_by_group: Index[str] = Index()
+        self.pods_by_node: Index[str] = Index()
+        self.pods_by_namespace: Index[str] = Index()
+        self._budgets_by_namespace: Index[str] = Index()
+        self._uids_by_queue: dict[Resource, Index[str]] = {
+            PODGROUPS: Index(),
+            JOBS: Index(),
+            PODS: Index(),
+        }
         self.pending: dict[Resource, set[str]] = defaultdict(set)
         # names that are to be looked at again, where the object itself is gone
         self.pending_keys: dict[Resource, set[str]] = defaultdict(set)
         # podgroups that pods came to, or left
         self.pending_groups: set[str] = set()
+        # namespaces whose podgroups have another queue now, if they name none
+        self.pending_queues_of_namespaces: set[str] = set()
         self._jobs_by_group: dict[str, JobObject] = {}
         self.positions: dict[str, str] = {}
         self.listed: set[Resource] = set()
@@ -118,12 +130,24 @@ class Store:
         """The job whose podgroup has this name, whether or not there is such a podgroup."""
         return self._jobs_by_group.get(key)
 
+    def budget(self, uid: str) -> DisruptionBudgetObject | None:
+        return self._objects[DISRUPTION_BUDGETS].by_uid.get(uid)
+
+    def budgets_in(self, namespace: str) -> list[DisruptionBudgetObject]:
+        known = self._objects[DISRUPTION_BUDGETS].by_uid
+        return [known[uid] for uid in self._budgets_by_namespace.members(namespace)]
+
     def pod(self, uid: str) -> PodObject | None:
         return self._objects[PODS].by_uid.get(uid)
 
     def pods_of(self, group_key: str) -> list[PodObject]:
         known = self._objects[PODS].by_uid
-        return [known[uid] for uid in self.pods_by_group.get(group_key, ())]
+        return [known[uid] for uid in self.pods_by_group.members(group_key)]
+
+    def naming_queue(self, resource: Resource, queue: str) -> list[Any]:
+        """Podgroups, jobs or pods that name this queue; "" gives those that name none."""
+        known = self._objects[resource].by_uid
+        return [known[uid] for uid in self._uids_by_queue[resource].members(queue)]
 
     @property
     def has_pending(self) -> bool:
@@ -160,21 +184,16 @@ class Store:
         if before == value:
             return
         self.touch(resource, value)
-        if resource is PODS:
-            self._unindex_pod(before)
-            self._index_pod(value)
-        elif resource is JOBS:
-            self._jobs_by_group[value.group_key] = value
+        if before is not None:
+            self._unindex(resource, before)
+        self._index(resource, value)
 
     def _drop(self, resource: Resource, uid: str) -> None:
         before = self._objects[resource].drop(uid)
         if before is None:
             return
         self.touch(resource, before)
-        if resource is PODS:
-            self._unindex_pod(before)
-        elif resource is JOBS:
-            del self._jobs_by_group[before.group_key]
+        self._unindex(resource, before)
 
     def touch(self, resource: Resource, value: Any) -> None:
         """It is to be written, or removed if it is gone."""
@@ -186,25 +205,43 @@ class Store:
         for resource, objects in self._objects.items():
             for value in objects:
                 self.touch(resource, value)
-        self.pending_groups.update(self.pods_by_group)
+        self.pending_groups.update(self.pods_by_group.values())
 
     def clear_pending(self) -> None:
         self.pending.clear()
         self.pending_keys.clear()
         self.pending_groups.clear()
+        self.pending_queues_of_namespaces.clear()
 
-    def _index_pod(self, pod: PodObject) -> None:
-        self.pending_groups.add(group_key(pod))
-        self.pods_by_group[group_key(pod)].add(pod.meta.uid)
-        if pod.node:
-            self.pods_by_node[pod.node].add(pod.meta.uid)
+    def _index(self, resource: Resource, value: Any) -> None:
+        if resource in self._uids_by_queue:
+            self._uids_by_queue[resource].add(_named_queue(value), value.meta.uid)
+        if resource is PODS:
+            self.pending_groups.add(group_key(value))
+            self.pods_by_group.add(group_key(value), value.meta.uid)
+            self.pods_by_node.add(value.node, value.meta.uid)
+            self.pods_by_namespace.add(value.meta.namespace, value.meta.uid)
+        elif resource is DISRUPTION_BUDGETS:
+            self._budgets_by_namespace.add(value.meta.namespace, value.meta.uid)
+        elif resource is JOBS:
+            self._jobs_by_group[value.group_key] = value
+        elif resource is NAMESPACES and value.queue:
+            self.pending_queues_of_namespaces.add(value.meta.name)
 
-    def _unindex_pod(self, pod: PodObject | None) -> None:
-        if pod is None:
-            return
-        self.pending_groups.add(group_key(pod))
-        _discard(self.pods_by_group, group_key(pod), pod.meta.uid)
-        _discard(self.pods_by_node, pod.node, pod.meta.uid)
+    def _unindex(self, resource: Resource, value: Any) -> None:
+        if resource in self._uids_by_queue:
+            self._uids_by_queue[resource].discard(_named_queue(value), value.meta.uid)
+        if resource is PODS:
+            self.pending_groups.add(group_key(value))
+            self.pods_by_group.discard(group_key(value), value.meta.uid)
+            self.pods_by_node.discard(value.node, value.meta.uid)
+            self.pods_by_namespace.discard(value.meta.namespace, value.meta.uid)
+        elif resource is DISRUPTION_BUDGETS:
+            self._budgets_by_namespace.discard(value.meta.namespace, value.meta.uid)
+        elif resource is JOBS:
+            del self._jobs_by_group[value.group_key]
+        elif resource is NAMESPACES and value.queue:
+            self.pending_queues_of_namespaces.add(value.meta.name)
 
 
 def group_key(pod: PodObject) -> str:
@@ -212,10 +249,7 @@ def group_key(pod: PodObject) -> str:
     return f"{pod.meta.namespace}/{pod.group_name}"
 
 
-def _discard(index: dict[str, set[str]], key: str, uid: str) -> None:
-    members = index.get(key)
-    if members is None:
-        return
-    members.discard(uid)
-    if not members:
-        del index[key]
+def _named_queue(value: PodGroupObject | JobObject | PodObject) -> str:
+    if isinstance(value, JobObject):
+        return value.job.queue or ""
+    return value.queue

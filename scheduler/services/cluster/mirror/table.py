@@ -5,23 +5,28 @@ Rows travel as one parameter, so that a thousand cost as many statements as one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import Field, Model
 
 from scheduler.domain.resources import Resources
 from scheduler.models.bulk import as_parameter, execute, fetch, values_table
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
+from scheduler.services.cluster.mirror.index import Index
 
 Row = Mapping[str, Any]
 
 _OTHER_UIDS = UUID("6f0ad1ae-53a5-4f4b-8a44-1f0c6a2f4d11")
 MOST_ROWS = 2000
 """In one statement: a larger parameter makes SQLite slow and helps nobody."""
+
+
+class RowsAreMissing(DatabaseError):
+    """Somebody else has deleted rows of the mirror: the tables have to be read again."""
 
 
 def stored_uid(uid: str) -> str:
@@ -35,11 +40,17 @@ def stored_uid(uid: str) -> str:
 class Table:
     """`columns` are mirrored, `fixed` are given to new rows and never touched again.
 
-    `key` is the column by which an object finds its row.
+    `key` is the column by which an object finds its row. `indexed` says by what else rows can be
+    found without a walk through all of them: a name, and the values that follow from a row.
     """
 
     def __init__(
-        self, model: type[Model], key: str, columns: Sequence[str], fixed: Row | None = None
+        self,
+        model: type[Model],
+        key: str,
+        columns: Sequence[str],
+        fixed: Row | None = None,
+        indexed: Mapping[str, Callable[[Row], Iterable[Hashable]]] | None = None,
     ) -> None:
         self.name = model._meta.db_table
         self._model = model
@@ -48,6 +59,9 @@ class Table:
         self._fixed = dict(fixed or {})
         self._rows: dict[str, Row] = {}
         self.ids: dict[str, int] = {}
+        self._keys_by_id: dict[int, str] = {}
+        self._indexed = dict(indexed or {})
+        self._indexes: dict[str, Index[Hashable]] = {name: Index() for name in self._indexed}
 
     def __contains__(self, key: str) -> bool:
         return key in self._rows
@@ -61,17 +75,27 @@ class Table:
     def row(self, key: str) -> Row:
         return self._rows[key]
 
+    def key_of(self, pk: int) -> str | None:
+        """Of the row with this id; None if there is none."""
+        return self._keys_by_id.get(pk)
+
+    def keys_with(self, name: str, value: Hashable) -> set[str]:
+        """Of the rows that have this value under a name in `indexed`."""
+        return self._indexes[name].members(value)
+
     def load(self) -> None:
         """What the database has, whoever wrote it."""
         self._rows = {}
         self.ids = {}
+        self._keys_by_id = {}
+        for index in self._indexes.values():
+            index.clear()
         names = [name for name in self._columns if name != self._key]
         found = self._model._default_manager.order_by().values_list("id", self._key, *names)
         for pk, key, *values in found:
             columns = dict(zip(names, map(_plain, values), strict=True))
             text = str(_plain(key))
-            self._rows[text] = {self._key: text, **columns}
-            self.ids[text] = pk
+            self._remember(text, {self._key: text, **columns}, pk)
 
     # Writing
 
@@ -104,8 +128,31 @@ class Table:
     def forget(self, keys: Iterable[str]) -> None:
         """These are not in the table any more."""
         for key in keys:
-            del self._rows[key]
-            del self.ids[key]
+            row = self._rows.pop(key)
+            del self._keys_by_id[self.ids.pop(key)]
+            self._unindex(key, row)
+
+    def _remember(self, key: str, row: Row, pk: int) -> None:
+        """A row that was not known before."""
+        self._rows[key] = row
+        self.ids[key] = pk
+        self._keys_by_id[pk] = key
+        self._index(key, row)
+
+    def _replace(self, key: str, row: Row) -> None:
+        self._unindex(key, self._rows[key])
+        self._rows[key] = row
+        self._index(key, row)
+
+    def _index(self, key: str, row: Row) -> None:
+        for name, values_of in self._indexed.items():
+            for value in values_of(row):
+                self._indexes[name].add(value, key)
+
+    def _unindex(self, key: str, row: Row) -> None:
+        for name, values_of in self._indexed.items():
+            for value in values_of(row):
+                self._indexes[name].discard(value, key)
 
     def _insert(self, rows: Sequence[Row]) -> None:
         given = {name: self._type(name) for name in self._columns}
@@ -123,8 +170,7 @@ class Table:
         by_key = {row[self._key]: row for row in rows}
         for pk, key in fetch(sql, [*constants, as_parameter(by_key.values())]):
             text = str(_plain(key))
-            self.ids[text] = pk
-            self._rows[text] = by_key[text]
+            self._remember(text, by_key[text], pk)
 
     def _update(self, rows: Mapping[str, Row]) -> None:
         """Only columns that differ in at least one of these rows are named."""
@@ -135,12 +181,17 @@ class Table:
             {"id": self.ids[key], **{name: row[name] for name in columns}}
             for key, row in rows.items()
         )
-        execute(
+        found = execute(
             f"UPDATE {self.name} SET {changes} FROM {values_table('d', given)} "
             f"WHERE {self.name}.id = d.id",
             [parameter],
         )
-        self._rows.update(rows)
+        if found != len(rows):
+            raise RowsAreMissing(
+                f"{self.name}: {len(rows)} rows were to change, {found} were there"
+            )
+        for key, row in rows.items():
+            self._replace(key, row)
 
     def _differs(self, name: str, rows: Mapping[str, Row]) -> bool:
         return any(self._rows[key][name] != row[name] for key, row in rows.items())
