@@ -139,6 +139,15 @@ def priority_class(name: str, value: int, **given: Any) -> values.PriorityClassO
     return values.PriorityClassObject(meta(name), value=value, **given)
 
 
+def budget(
+    name: str, selector: dict[str, Any] | None, *, allowed: int = 0, namespace: str = "default"
+) -> values.DisruptionBudgetObject:
+    """A PodDisruptionBudget."""
+    return values.DisruptionBudgetObject(
+        meta(name, namespace), selector, disruptions_allowed=allowed, min_available="1"
+    )
+
+
 def moved(pod: Any, **changes: Any) -> Any:
     """The same object, later."""
     if "phase" in changes and isinstance(pod, values.PodObject):
@@ -158,6 +167,7 @@ RESOURCES = {
     values.JobObject: resources.JOBS,
     values.NamespaceObject: resources.NAMESPACES,
     values.PriorityClassObject: resources.PRIORITY_CLASSES,
+    values.DisruptionBudgetObject: resources.DISRUPTION_BUDGETS,
 }
 
 

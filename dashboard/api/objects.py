@@ -338,6 +338,7 @@ def pod_object(pod: Pod) -> dict[str, Any]:
         "task": pod.task,
         "node": pod.node.name if pod.node else "",
         "borrowed": pod.borrowed,
+        "disruptionBudgets": [name for name in pod.budgets.split(",") if name],
         "message": pod.message,
         "exitCode": pod.exit_code,
         "conditions": pod_conditions(pod),

@@ -32,6 +32,7 @@ from scheduler.domain.resources import Resources
 from scheduler.models import Eviction, Node, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES
 from scheduler.selectors.files.manifests import stored_job, stored_podgroup
+from scheduler.selectors.jobs.budgets import budgets_of
 from scheduler.selectors.jobs.listing import job_rows
 from scheduler.selectors.jobs.page import (
     MOST_RECORDS,
@@ -154,6 +155,7 @@ def _gang_context(request: HttpRequest, gang: PodGroup) -> Context:
         "pods": [_pod_line(pod) for pod in pods[:PODS_A_PAGE]],
         "grid": gang_grid(members, gang.min_member),
         "tasks": _task_lines(gang),
+        "budgets": budgets_of(gang),
         "counts": Counter(member.phase for member in members).most_common(),
         "phase": phase,
         "first": start + 1,
@@ -207,6 +209,7 @@ def _pod_line(pod: Pod) -> Context:
         "since": pod.finished_at or pod.started_at or pod.bound_at or pod.created_at,
         "message": _pod_message(pod),
         "borrowed": pod.borrowed,
+        "budgets": pod.budgets.replace(",", ", "),
     }
 
 

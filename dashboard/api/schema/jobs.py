@@ -225,6 +225,7 @@ PodStatus = shape(
     task=text(),
     node=text(),
     borrowed=s.BooleanField(),
+    disruptionBudgets=s.ListField(child=s.CharField(), help_text="of a real cluster: their names"),
     message=text(),
     exitCode=s.IntegerField(allow_null=True),
     conditions=s.ListField(child=s.DictField(child=text())),

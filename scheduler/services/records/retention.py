@@ -28,7 +28,7 @@ from django.db.models import (
 from django.db.models.functions import Cast
 from django.utils import timezone
 
-from scheduler.conf import conf
+from scheduler.conf import conf, is_kubernetes
 from scheduler.models import (
     BulkRun,
     Change,
@@ -119,6 +119,12 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     yield Event.objects.filter(kind="Pod", last_at__lt=now - POD_EVENTS_KEPT)
     for seconds, kept in SAMPLES:
         yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
+    if not is_kubernetes():  # there, what has ended goes when the cluster deletes it
+        yield from _ended_long_ago(now)
+    yield _forgotten_queues(now)
+
+
+def _ended_long_ago(now: datetime) -> Iterable[Any]:
     ended = Job.objects.filter(~Exists(_on_nodes()), phase__in=ENDED)
     # SQLite multiplies no other kind of number with a length of time
     whole_seconds = Cast("ttl_seconds_after_finished", IntegerField())
@@ -128,7 +134,6 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     yield PodGroup.objects.filter(
         job=None, phase="Completed", finished_at__lt=now - timedelta(days=1)
     )
-    yield _forgotten_queues(now)
 
 
 def _forgotten_queues(now: datetime) -> QuerySet[Queue]:

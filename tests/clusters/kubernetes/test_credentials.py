@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,73 @@ def test_without_a_name_the_environment_says_which_file(tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, user={"token": "t"})))
 
     assert load_credentials().identity().token == "t"
+
+
+def other_file(folder: Path, **fields: Any) -> Path:
+    (folder / "more").mkdir()
+    path = folder / "more/config"
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **fields}))
+    return path
+
+
+def several(*paths: Path) -> str:
+    return os.pathsep.join(str(path) for path in paths)
+
+
+def test_several_files_count_as_one_and_the_first_of_a_name_counts(tmp_path):
+    first = kubeconfig(tmp_path, user={"token": "first"})
+    second = other_file(
+        tmp_path,
+        **{"current-context": "there"},
+        contexts=[{"name": "there", "context": {"cluster": "far", "user": "u"}}],
+        clusters=[{"name": "far", "cluster": {"server": "https://far.example.com"}}],
+        users=[{"name": "u", "user": {"token": "second"}}],
+    )
+
+    here = load_credentials(several(first, second))
+    there = load_credentials(several(first, second), "there")
+
+    assert (here.name, here.identity().token) == ("here", "first")
+    assert there.server.url == "https://far.example.com"
+    assert there.identity().token == "first"
+    assert load_credentials(several(second, first)).name == "there"
+
+
+def test_of_several_files_those_that_are_missing_are_passed_over(tmp_path, monkeypatch):
+    path = kubeconfig(tmp_path, user={"token": "t"})
+    monkeypatch.setenv("KUBECONFIG", several(tmp_path / "gone", path))
+
+    assert load_credentials().identity().token == "t"
+    with pytest.raises(CredentialsError, match=r"gone:.*lost does not exist"):
+        load_credentials(several(tmp_path / "gone", tmp_path / "lost"))
+
+
+def test_a_path_begins_at_the_file_that_names_it(tmp_path):
+    second = other_file(tmp_path, users=[{"name": "u", "user": {"tokenFile": "token"}}])
+    (tmp_path / "more/token").write_text("beside the second")
+    first = kubeconfig(tmp_path, users=[])
+
+    assert load_credentials(several(first, second)).identity().token == "beside the second"
+
+
+def test_an_entry_that_none_of_several_files_has_is_told_with_all_of_them(tmp_path):
+    second = other_file(tmp_path, users=[])
+    first = kubeconfig(tmp_path)
+
+    with pytest.raises(CredentialsError, match=r"config:.*more/config: contexts has no entry"):
+        load_credentials(several(first, second), "nowhere")
+
+
+def test_an_auth_provider_is_refused_with_what_to_use_instead(tmp_path):
+    path = kubeconfig(tmp_path, user={"auth-provider": {"name": "oidc", "config": {}}})
+
+    with pytest.raises(CredentialsError) as error:
+        load_credentials(str(path)).identity()
+
+    assert str(error.value) == (
+        f"{path}: users[0].user.auth-provider is not supported, because Kubernetes has given it "
+        "up; use exec with a credential plugin, such as kubelogin for OIDC."
+    )
 
 
 # A program that gives credentials

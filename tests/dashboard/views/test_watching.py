@@ -13,6 +13,7 @@ from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import text
 from tests.mirrored import (
     MadeUpCluster,
+    budget,
     job,
     kubernetes_mode,
     node,
@@ -34,7 +35,8 @@ def _watched_cluster() -> Iterator[None]:
             node("n1", cpu="8", labels={"zone": "a"}),
             queue("research", "gone", deserved={"cpu": "4"}),
             podgroup("gang", queue="research", least=2),
-            pod("gang-0", group="gang", node="n1", cpu="2"),
+            pod("gang-0", group="gang", node="n1", cpu="2", about={"labels": {"app": "web"}}),
+            budget("keep-web", {"matchLabels": {"app": "web"}}, allowed=0),
             pod("gang-1", group="gang", cpu="64"),
             pod("web", node="n1", cpu="1500m", scheduler="default-scheduler"),
             TRAIN,
@@ -81,6 +83,22 @@ def test_a_node_says_what_pods_of_other_schedulers_hold(admin):
     assert "1.5 CPU by pods of other schedulers" in page
     assert "3.5 of 8 CPU" in page
     assert "1 of 110 pods, and 1 of other schedulers" in page
+
+
+def test_a_gang_says_which_budget_protects_its_pods(admin):
+    page = text(admin.get("/jobs/default/gang/"))
+
+    assert "Protected by budget keep-web: 0 disruptions allowed" in page
+    assert ">budget keep-web</small>" in page
+    assert "budget" not in text(admin.get("/jobs/default/train/"))
+
+
+def test_the_api_names_the_budgets_of_a_pod(admin):
+    pods = admin.get("/api/v1/pods/").json()["results"]
+
+    found = {each["metadata"]["name"]: each["status"]["disruptionBudgets"] for each in pods}
+    assert found["gang-0"] == ["keep-web"]
+    assert found["gang-1"] == []
 
 
 def test_a_queue_says_what_could_not_be_taken_over(admin):

@@ -24,6 +24,7 @@ from scheduler.models import (
 from scheduler.services.records import retention
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.records.retention import KEPT, tidy_up
+from tests.mirrored import kubernetes_mode
 from tests.worlds import job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -161,3 +162,13 @@ def test_a_minute_is_rolled_up_only_when_no_session_can_still_be_writing_a_sampl
         rolled.append(QueueSample.objects.filter(seconds=60).count())
 
     assert rolled == [0, 1]
+
+
+def test_jobs_of_a_real_cluster_stay_until_the_cluster_deletes_them():
+    finished("old", "Completed", days=40)
+    finished("short", "Completed", days=1, ttl=60)
+
+    with kubernetes_mode():
+        tidy_up()
+
+    assert Job.objects.count() == 2

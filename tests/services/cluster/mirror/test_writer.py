@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from scheduler.clusters.kubernetes.resources import QUEUES
 from scheduler.clusters.kubernetes.values import Owner
+from scheduler.clusters.kubernetes.watch_events import Removed
 from scheduler.domain.resources import Resources
 from scheduler.models import (
     Change,
@@ -19,7 +23,9 @@ from scheduler.models import (
     PriorityClass,
     Queue,
 )
+from scheduler.services.cluster.mirror.table import RowsAreMissing
 from tests.mirrored import (
+    BEGINNING,
     MadeUpCluster,
     job,
     leaving,
@@ -622,3 +628,42 @@ def _removed(value):
     from tests.mirrored import RESOURCES
 
     return Removed(RESOURCES[type(value)], value.meta.resource_version, value)
+
+
+def test_a_queue_made_again_at_once_takes_over_what_names_it():
+    cluster = MadeUpCluster()
+    first = queue("research")
+    work = job("train", queue="research")
+    cluster.has(first, podgroup("gang", queue="research"), pod("p", group="gang"), work)
+
+    cluster.store.take(Removed(QUEUES, first.meta.resource_version, first))
+    cluster.has(queue("research"))
+
+    new = Queue.objects.get(name="research")
+    assert set(PodGroup.objects.values_list("queue_id", flat=True)) == {new.pk}
+    assert Job.objects.get().queue_id == new.pk
+
+
+def test_rows_that_somebody_else_deleted_are_noticed_and_written_again():
+    cluster = MadeUpCluster()
+    group = podgroup("gang")
+    first = pod("p", group="gang")
+    cluster.has(node("n1"), group, first)
+    Pod.objects.all().delete()
+
+    with pytest.raises(RowsAreMissing), transaction.atomic():
+        cluster.has(moved(first, node="n1"))
+    cluster.writer.load()
+    cluster.settle()
+
+    assert phases() == {"p": "Bound"}
+
+
+def test_the_end_of_a_job_is_known_from_its_state():
+    cluster = MadeUpCluster()
+    ended = replace(job("done", phase="Completed"), phase_since=BEGINNING)
+
+    cluster.has(ended, replace(job("runs", phase="Running"), phase_since=BEGINNING))
+
+    assert Job.objects.get(name="done").finished_at == BEGINNING
+    assert Job.objects.get(name="runs").finished_at is None
