@@ -25,9 +25,9 @@ from scheduler.admission.reading.reader import shown
 from scheduler.admission.reviews import Request
 from scheduler.admission.rules.backlogs import FORBIDDEN_BY_STATE
 from scheduler.admission.rules.queues import STATE_RULES
-from scheduler.admission.violations import Verdict, Violation, in_words
+from scheduler.admission.violations import Verdict, Violation
 from scheduler.documents import refuse_half_characters
-from scheduler.selectors.files.reviews import defaults_now, review_now
+from scheduler.services.cluster.reviews import defaults_now, review_now
 
 REVIEW_VERSIONS = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 
@@ -40,6 +40,8 @@ _KINDS = {
 }
 _BY_STATE = STATE_RULES | FORBIDDEN_BY_STATE
 _LONGEST_UID = 1024
+# The API server deletes one object at a time.
+_CONSOLE_ONLY = ", or the whole subtree at once (cascade=true)"
 
 
 class MalformedReview(Exception):
@@ -290,7 +292,7 @@ def _refused(verdict: Verdict) -> dict[str, Any]:
         "status": "Failure",
         "code": 400,
         "reason": "BadRequest",
-        "message": in_words(verdict.violations),
+        "message": " ".join(_with_fix(violation) for violation in verdict.violations),
         "details": {"causes": causes},
     }
     if all(violation.rule_id in _BY_STATE for violation in verdict.violations):
@@ -307,6 +309,8 @@ def _cause_json(violation: Violation) -> dict[str, str]:
 
 
 def _with_fix(violation: Violation) -> str:
-    if not violation.fix:
+    """kubectl shows the message alone, so it says what to do about it too."""
+    fix = violation.fix.replace(_CONSOLE_ONLY, "")
+    if not fix:
         return violation.message
-    return f"{violation.message} {violation.fix[0].upper()}{violation.fix[1:]}."
+    return f"{violation.message} {fix[0].upper()}{fix[1:]}."

@@ -20,6 +20,7 @@ from scheduler.clusters.kubernetes.manifests import (
     rights,
     webhook_configurations,
 )
+from scheduler.conf import conf
 
 
 class BadOption(Exception):
@@ -80,7 +81,12 @@ def _webhooks_in(options: dict[str, Any]) -> Webhooks | None:
         certificate = Path(authority).read_bytes()
     except OSError as error:
         raise BadOption(f"--ca: {error}") from error
-    return Webhooks(address, certificate, required=not options["ignore_failures"])
+    return Webhooks(
+        address,
+        certificate,
+        required=not options["ignore_failures"],
+        scheduler_names=conf().kubernetes.scheduler_names,
+    )
 
 
 def _as_yaml(manifests: Iterable[dict[str, Any]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -21,13 +21,20 @@ class NotStarted(Exception):
 class Process:
     """Started, watched and stopped. The kernel kills it if this process is killed."""
 
-    def __init__(self, name: str, command: list[str], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self._log = log
         parent = os.getpid()
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 command,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

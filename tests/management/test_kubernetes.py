@@ -11,6 +11,7 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from tests.control_plane.plane import ControlPlane
+from tests.mirrored import kubernetes_mode
 
 
 def test_a_dry_run_prints_what_would_be_applied_in_the_mode_that_was_asked_for() -> None:
@@ -50,6 +51,19 @@ def test_a_service_of_the_cluster_is_named_as_a_service(tmp_path: Path) -> None:
         },
         "caBundle": "Y2VydGlmaWNhdGU=",
     }
+
+
+def test_pods_of_the_schedulers_in_the_settings_are_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("certificate")
+    options = ("--webhooks", "https://console.example", "--ca", str(tmp_path / "ca.pem"))
+
+    with kubernetes_mode(scheduler_names=("volcano", "default-scheduler")):
+        shown = _documents("install", "--dry-run", *options)
+
+    hook = shown["ValidatingWebhookConfiguration fumarole-validate"]["webhooks"][-1]
+    (condition,) = hook["matchConditions"]
+    assert hook["name"] == "validate.pods.fumarole.io"
+    assert condition["expression"].endswith('in ["volcano", "default-scheduler"]')
 
 
 def test_a_dry_run_of_uninstall_leaves_the_definitions_out() -> None:

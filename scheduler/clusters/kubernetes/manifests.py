@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ _BY_KIND: Final = {resource.kind: resource for resource in _RESOURCES}
 _PLACEHOLDER: Final = "https://fumarole.example"
 _HTTPS_PORT: Final = 443
 _FOR_SCHEDULING: Final = "fumarole-schedule"
+_USUAL_SCHEDULERS: Final = "['volcano', 'fumarole']"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,14 @@ class Webhooks:
 
     The address of a Service of the cluster is https://name.namespace.svc.
 
-    With `required` no queue can be changed while we are away; without it everything passes.
+    With `required` no queue can be changed while we are away; without it everything passes. Of pods
+    only those of `scheduler_names` are asked about.
     """
 
     address: str
     authority: bytes
     required: bool = True
+    scheduler_names: tuple[str, ...] = ("volcano", "fumarole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,10 @@ def webhook_configurations(webhooks: Webhooks) -> Iterator[Manifest]:
             hook["clientConfig"] = {**_reached_at(webhooks.address, path), "caBundle": authority}
             if not webhooks.required:
                 hook["failurePolicy"] = "Ignore"
+            for condition in hook.get("matchConditions", ()):
+                names = json.dumps(webhooks.scheduler_names)  # a list of CEL too
+                expression = condition["expression"].replace(_USUAL_SCHEDULERS, names)
+                condition["expression"] = expression
         yield manifest
 
 

@@ -39,7 +39,7 @@ _SHORT_SECONDS: Final = 1.0
 _LOSSES: Final = (ApiError, HTTPError, OSError, CredentialsError, ValueError, KeyError)
 """The last two: something in between sends lines that are no events."""
 
-_UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
+UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
 
 
 @dataclass(eq=False)
@@ -187,7 +187,7 @@ class Watch(Generic[T]):
     def _read_object(self, item: dict[str, Any]) -> T | Unreadable:
         try:
             return self.read(item)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             return _unreadable(self.resource, item, error)
 
 

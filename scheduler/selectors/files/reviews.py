@@ -16,7 +16,11 @@ from scheduler.selectors.queues.facts import admission_scene, submission_scene
 
 def review_now(kind: str, request: Request) -> Verdict:
     """May this happen? `kind` is queues, jobs, podgroups or pods."""
-    tree, facts = _tree_and_facts(kind, request)
+    return review_in(kind, request, *scene_for(kind, request))
+
+
+def review_in(kind: str, request: Request, tree: QueueTree, facts: Facts) -> Verdict:
+    """The same, of a tree and facts that the caller has."""
     return judged(lambda known: review(kind, request, tree, known), facts)
 
 
@@ -25,11 +29,12 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     if kind == "queues":
         facts = Facts()
     else:
-        facts = _tree_and_facts(kind, request)[1]
+        facts = scene_for(kind, request)[1]
     return review_defaults(kind, request, facts)
 
 
-def _tree_and_facts(kind: str, request: Request) -> tuple[QueueTree, Facts]:
+def scene_for(kind: str, request: Request) -> tuple[QueueTree, Facts]:
+    """What is stored of all that the request is about."""
     if kind == "queues":
         tree, facts = admission_scene()
         # whoever asks here schedules elsewhere

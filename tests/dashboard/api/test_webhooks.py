@@ -80,8 +80,10 @@ def test_a_refusal_has_a_code_a_message_and_every_cause(client: Client):
     assert response["status"]["code"] == 400
     assert causes(response) == ["weight_out_of_range", "negative_quantity", "parent_not_found"]
     assert response["status"]["message"] == (
-        "spec.weight is -3; it must be from 1 to 65535.; spec.capability.cpu is -1; it must be 0 or more.; "
-        "a cannot be put there: ghost, its parent, does not exist."
+        "spec.weight is -3; it must be from 1 to 65535. Write a number from 1 to 65535. "
+        "spec.capability.cpu is -1; it must be 0 or more. "
+        "Write 0 or more. a cannot be put there: ghost, its parent, does not exist. "
+        "Create ghost first, or name another queue."
     )
     assert response["status"]["details"]["causes"][1] == {
         "reason": "negative_quantity",

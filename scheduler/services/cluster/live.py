@@ -1,0 +1,58 @@
+"""The API server asked at once, for what the mirror may not know yet."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from scheduler.clusters.kubernetes.client import Client, Timeouts
+from scheduler.clusters.kubernetes.credentials import CredentialsError, load_credentials
+from scheduler.clusters.kubernetes.errors import ApiError
+from scheduler.clusters.kubernetes.read.workloads import read_queue
+from scheduler.clusters.kubernetes.resources import QUEUES
+from scheduler.clusters.kubernetes.values import QueueObject
+from scheduler.clusters.kubernetes.watch import UNREADABLE
+from scheduler.conf import KubernetesConf, conf
+from scheduler.outages import Outage, in_a_line
+
+logger = logging.getLogger(__name__)
+
+_TIMEOUTS = Timeouts(connect=2.0, read=4.0)  # who asks waits for us: webhooks end after 10 s
+_away = Outage(logger, "The API server answers again.")
+
+
+def live_queues() -> list[QueueObject] | None:
+    """All queues as the cluster has them now; None if it cannot be asked."""
+    try:
+        found = _client(conf().kubernetes).list(QUEUES)
+    except (ApiError, CredentialsError) as problem:
+        _away.noticed("The API server cannot be asked for queues: %s", in_a_line(problem))
+        return None
+    _away.over()
+    return list(_readable(found))
+
+
+def readable_queue(raw: object) -> QueueObject | None:
+    """None for something that is no queue, or cannot be read as one."""
+    if not isinstance(raw, Mapping):
+        return None
+    try:
+        return read_queue(raw)
+    except UNREADABLE as problem:
+        logger.info("A queue cannot be read: %s", in_a_line(problem))
+        return None
+
+
+def _readable(found: Iterable[Mapping[str, Any]]) -> Iterator[QueueObject]:
+    for raw in found:
+        queue = readable_queue(raw)
+        if queue is not None:
+            yield queue
+
+
+@lru_cache(maxsize=1)
+def _client(given: KubernetesConf) -> Client:
+    """One for each process."""
+    return Client(load_credentials(given.kubeconfig, given.context), timeouts=_TIMEOUTS)

@@ -1,0 +1,137 @@
+"""Admission as the API server asks for it. Reads only.
+
+A mirrored cluster is judged by its mirror, which is a moment behind. So the mirror alone refuses
+nothing: before a refusal, and while the cluster is not heard, the queues are read from the API
+server, once. What was allowed by a mirror that was behind becomes a warning on the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from scheduler.admission.defaults import Defaults
+from scheduler.admission.facts import Facts
+from scheduler.admission.reading.queue import name_of
+from scheduler.admission.reviews import Request
+from scheduler.admission.rules.queue_deletion import PROTECTED
+from scheduler.admission.violations import Verdict
+from scheduler.clusters.kubernetes.read.workloads import STATE_ANNOTATION
+from scheduler.clusters.kubernetes.values import QueueObject
+from scheduler.conf import conf, is_kubernetes
+from scheduler.domain.lifecycle import derive
+from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
+from scheduler.selectors.cluster.mirror import mirror_facts
+from scheduler.selectors.files import reviews
+from scheduler.selectors.queues.facts import live_podgroups
+from scheduler.services.cluster.live import live_queues, readable_queue
+from scheduler.services.cluster.mirror.membership import BUILT_IN_QUEUES
+
+_QUEUE_RULES_OF_WORK = frozenset({"queue_not_found", "queue_not_leaf", "queue_not_open"})
+
+
+def review_now(kind: str, request: Request) -> Verdict:
+    """May this happen? `kind` is queues, jobs, podgroups or pods."""
+    if not is_kubernetes():
+        return reviews.review_now(kind, request)
+    asked = _with_states_named(request)
+    tree, facts = reviews.scene_for(kind, asked)
+    facts = replace(facts, scheduler_names=frozenset(conf().kubernetes.scheduler_names))
+    verdict = _judge(kind, asked, tree, facts)
+    if _stands(kind, verdict) and _is_mirror_heard():
+        return verdict
+    queues = live_queues()
+    if queues is None:
+        return verdict
+    return _judge(kind, asked, *_with_live_queues(tree, facts, queues))
+
+
+def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
+    """What would be filled in; `kind` is queues, jobs or podgroups."""
+    if not is_kubernetes():
+        return reviews.defaults_now(kind, request)
+    return reviews.defaults_now(kind, _with_states_named(request))
+
+
+def _stands(kind: str, verdict: Verdict) -> bool:
+    """Whether other queues than those of the mirror could not change it."""
+    if kind == "queues":
+        return verdict.allowed
+    return not any(found.rule_id in _QUEUE_RULES_OF_WORK for found in verdict.violations)
+
+
+def _is_mirror_heard() -> bool:
+    mirror = mirror_facts()
+    return mirror is not None and mirror.synced and mirror.is_heard
+
+
+def _judge(kind: str, request: Request, tree: QueueTree, facts: Facts) -> Verdict:
+    if kind != "queues":
+        return reviews.review_in(kind, request, tree, facts)
+    name = request.name or name_of(request.old)
+    if request.operation == "DELETE" and name and name not in tree and name not in PROTECTED:
+        return Verdict()  # whatever it is, we do not count on it
+    stored = readable_queue(request.old)
+    if stored is not None:
+        # the request has it as it is stored now; the mirror may have it as it was
+        tree, facts = _with_queue(tree, facts, stored)
+    return reviews.review_in(kind, request, tree, facts)
+
+
+def _with_queue(tree: QueueTree, facts: Facts, queue: QueueObject) -> tuple[QueueTree, Facts]:
+    newer = tree.with_queue(queue.spec)
+    unknown = facts.unknown - {queue.meta.name} | _unknown_among([queue])
+    return newer, _with_derived_states(newer, replace(facts, unknown=unknown))
+
+
+def _with_live_queues(
+    tree: QueueTree, facts: Facts, queues: Iterable[QueueObject]
+) -> tuple[QueueTree, Facts]:
+    """All queues of the cluster in place of the mirrored ones."""
+    specs: dict[str, QueueSpec] = {}
+    for name in BUILT_IN_QUEUES:
+        if name in tree:
+            specs[name] = tree[name]
+    found = list(queues)
+    for queue in found:
+        specs[queue.meta.name] = queue.spec
+    now = replace(facts, live_podgroups=live_podgroups(), unknown=_unknown_among(found))
+    live = QueueTree(specs.values())
+    return live, _with_derived_states(live, now)
+
+
+def _unknown_among(queues: Iterable[QueueObject]) -> frozenset[str]:
+    unknown = QueueState.UNKNOWN.value
+    return frozenset(queue.meta.name for queue in queues if queue.state == unknown)
+
+
+def _with_derived_states(tree: QueueTree, facts: Facts) -> Facts:
+    states = {}
+    for name, standing in derive(tree, facts.live_podgroups, facts.unknown).items():
+        states[name] = standing.state
+    return replace(facts, states=states)
+
+
+def _with_states_named(request: Request) -> Request:
+    """The state in the annotation counts as `spec.state`, which Volcano's definition lacks."""
+    return replace(request, new=_with_state_named(request.new), old=_with_state_named(request.old))
+
+
+def _with_state_named(manifest: object) -> object:
+    if not isinstance(manifest, Mapping):
+        return manifest
+    spec = manifest.get("spec") or {}
+    state = _annotations_of(manifest).get(STATE_ANNOTATION)
+    if not state or not isinstance(spec, Mapping) or spec.get("state"):
+        return manifest
+    return {**manifest, "spec": {**spec, "state": state}}
+
+
+def _annotations_of(manifest: Mapping[str, object]) -> Mapping[str, object]:
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return {}
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, Mapping):
+        return {}
+    return annotations

@@ -1,0 +1,174 @@
+"""Admission by a mirror that is a moment behind its cluster, without an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler.admission.reviews import Request
+from scheduler.clusters.kubernetes import values
+from scheduler.models import Mirror, Queue
+from scheduler.services.cluster import reviews
+from scheduler.services.cluster.reviews import defaults_now, review_now
+from tests import mirrored
+from tests.mirrored import BEGINNING, MadeUpCluster, kubernetes_mode
+
+pytestmark = pytest.mark.django_db
+
+
+class ApiServer:
+    """What the cluster has now, and how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.queues: list[values.QueueObject] | None = []
+        self.questions = 0
+
+    def answer(self) -> list[values.QueueObject] | None:
+        self.questions += 1
+        return self.queues
+
+
+@pytest.fixture
+def api_server(monkeypatch: pytest.MonkeyPatch) -> ApiServer:
+    server = ApiServer()
+    monkeypatch.setattr(reviews, "live_queues", server.answer)
+    return server
+
+
+@pytest.fixture
+def cluster(api_server: ApiServer) -> Iterator[MadeUpCluster]:
+    with kubernetes_mode():
+        made_up = MadeUpCluster()
+        made_up.lists(mirrored.queue("known"))
+        yield made_up
+
+
+def manifest(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name, "uid": f"uid-of-{name}"},
+        "spec": spec,
+    }
+
+
+def job(queue: str) -> dict[str, Any]:
+    task = {"name": "t", "replicas": 1, "template": {"spec": {"containers": []}}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "default"},
+        "spec": {"queue": queue, "minAvailable": 1, "tasks": [task]},
+    }
+
+
+def create(kind: str, new: dict[str, Any]) -> list[str]:
+    """The rules that it would break."""
+    verdict = review_now(kind, Request("CREATE", new=new))
+    return [violation.rule_id for violation in verdict.violations]
+
+
+def delete(name: str, old: dict[str, Any]) -> list[str]:
+    verdict = review_now("queues", Request("DELETE", name=name, old=old))
+    return [violation.rule_id for violation in verdict.violations]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_the_mirror_allows_is_not_asked_for(api_server: ApiServer):
+    assert create("queues", manifest("child", parent="known")) == []
+    assert create("jobs", job("known")) == []
+
+    assert api_server.questions == 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_unknown_parent_or_queue_is_asked_for_once(api_server: ApiServer):
+    api_server.queues = [mirrored.queue("new"), mirrored.queue("newer", "new")]
+
+    assert create("queues", manifest("child", parent="newer")) == []
+    assert create("jobs", job("newer")) == []
+    assert create("jobs", job("ghost")) == ["queue_not_found"]
+
+    assert api_server.questions == 3
+
+
+@pytest.mark.usefixtures("cluster")
+def test_if_the_cluster_cannot_be_asked_the_mirror_stands(api_server: ApiServer):
+    api_server.queues = None
+
+    assert create("queues", manifest("child", parent="newer")) == ["parent_not_found"]
+    assert create("jobs", job("newer")) == ["queue_not_found"]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_mirror_that_hears_nothing_is_not_trusted(api_server: ApiServer):
+    api_server.queues = [mirrored.queue("known", state="Closed")]
+    assert create("jobs", job("known")) == []
+
+    Mirror.objects.update(heard_at=BEGINNING)
+
+    assert create("jobs", job("known")) == ["queue_not_open"]
+
+
+def test_a_child_that_is_gone_by_now_does_not_keep_its_parent(
+    cluster: MadeUpCluster, api_server: ApiServer
+):
+    parent = mirrored.queue("parent", state="Closed")
+    cluster.has(parent, mirrored.queue("child", "parent"))
+    api_server.queues = [parent]
+
+    assert delete("parent", manifest("parent", state="Closed")) == []
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_queue_that_nobody_knows_may_be_deleted(api_server: ApiServer):
+    assert delete("ghost", manifest("ghost")) == []
+    assert delete("default", manifest("default", state="Closed")) == ["protected_queue"]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_queue_is_deleted_by_the_state_that_is_stored_now(api_server: ApiServer):
+    api_server.queues = None
+
+    assert delete("known", manifest("known", state="Open")) == ["queue_not_closed"]
+    assert delete("known", manifest("known", state="Closed")) == []
+
+
+def test_two_at_the_same_time_may_pass_and_the_queue_tells(cluster: MadeUpCluster):
+    cluster.has(mirrored.queue("parent", deserved={"cpu": "10"}))
+    both = ("first", "second")
+
+    for name in both:
+        assert create("queues", manifest(name, parent="parent", deserved={"cpu": "6"})) == []
+    cluster.has(*(mirrored.queue(name, "parent", deserved={"cpu": "6"}) for name in both))
+
+    (condition,) = Queue.objects.get(name="parent").conditions
+    assert condition["type"] == "HierarchyInvalid"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_only_pods_of_the_schedulers_in_the_settings_are_judged():
+    pod = {
+        "metadata": {
+            "name": "p",
+            "namespace": "default",
+            "annotations": {"scheduling.volcano.sh/queue-name": "ghost"},
+        },
+        "spec": {"schedulerName": "volcano", "containers": []},
+    }
+    assert create("pods", pod) == ["queue_not_found"]
+
+    with kubernetes_mode(scheduler_names=("fumarole",)):
+        assert create("pods", pod) == []
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_state_in_the_annotation_is_not_overwritten_by_the_default():
+    waiting = manifest("waits")
+    waiting["metadata"]["annotations"] = {"fumarole.io/state": "Suspended"}
+
+    _, defaults = defaults_now("queues", Request("CREATE", new=waiting))
+
+    assert ("spec", "state") not in [path for path, _ in defaults]
