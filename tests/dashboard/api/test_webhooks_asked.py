@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from scheduler.models import Mirror, PodGroup, Queue
-from tests.control_plane import objects
+from tests.control_plane import objects, programs
 from tests.control_plane.api import ApiError
 from tests.control_plane.console import TlsConsole
 from tests.control_plane.objects import QUEUES, wait_until
@@ -432,3 +433,54 @@ def test_volcanos_own_definition_takes_the_state_as_an_annotation(
         plane.kubectl("delete", "queue", "q")
         with pytest.raises(ProgramFailed, match="Odd"):
             plane.kubectl("annotate", "--overwrite", "queue", "waits", "fumarole.io/state=Odd")
+
+
+def test_an_api_server_that_shows_the_token_is_answered(tmp_path: Path):
+    """As deploy/kubernetes/README.md says it is set up."""
+    settings = tmp_path / "admission.yaml"
+    option = f"--admission-control-config-file={settings}"
+    plane = ControlPlane(programs.find(), tmp_path / "plane", api_server_options=[option])
+    database = str(connection.settings_dict["NAME"])
+    console = TlsConsole(plane, database, tmp_path, ADMISSION_TOKEN=_TOKEN)
+    settings.write_text(yaml.safe_dump(_admission_settings(tmp_path / "token.yaml")))
+    _write_token(tmp_path / "token.yaml", console.address, "a wrong one")
+    with plane, running(console), asked(plane, console):
+        with pytest.raises(ProgramFailed, match="failed calling webhook"):
+            create(plane, objects.queue("q"))
+
+        _write_token(tmp_path / "token.yaml", console.address, _TOKEN)
+        plane.kill_api_server()
+        plane.start_api_server()
+        wait_until(lambda: _passes(plane, objects.queue("q")), "the right token")
+        assert "ghost" in refusal(create, plane, objects.queue("r", parent="ghost"))
+
+
+@contextmanager
+def running(console: TlsConsole) -> Iterator[None]:
+    console.start()
+    try:
+        yield
+    finally:
+        console.stop()
+
+
+_TOKEN = "a-long-random-text"  # noqa: S105
+
+
+def _admission_settings(token_file: Path) -> dict[str, Any]:
+    version = "apiserver.config.k8s.io/v1"
+    plugins = []
+    for name in ("ValidatingAdmissionWebhook", "MutatingAdmissionWebhook"):
+        configuration = {
+            "apiVersion": version,
+            "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": str(token_file),
+        }
+        plugins.append({"name": name, "configuration": configuration})
+    return {"apiVersion": version, "kind": "AdmissionConfiguration", "plugins": plugins}
+
+
+def _write_token(path: Path, address: str, token: str) -> None:
+    host = address.removeprefix("https://")
+    users = [{"name": host, "user": {"token": token}}]
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "users": users}))
