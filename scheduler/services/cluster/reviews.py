@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from scheduler.admission.defaults import Defaults
 from scheduler.admission.facts import Facts
-from scheduler.admission.reading.queue import name_of
+from scheduler.admission.reading.queue import name_of, state_of
 from scheduler.admission.reviews import Request
 from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.admission.violations import Verdict
 from scheduler.clusters.kubernetes.read.workloads import STATE_ANNOTATION
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.conf import conf, is_kubernetes
-from scheduler.domain.lifecycle import derive
+from scheduler.domain.lifecycle import REQUESTABLE_STATES, derive
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.selectors.cluster.mirror import mirror_facts
 from scheduler.selectors.files import reviews
@@ -50,7 +50,18 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     """What would be filled in; `kind` is queues, jobs or podgroups."""
     if not is_kubernetes():
         return reviews.defaults_now(kind, request)
-    return reviews.defaults_now(kind, _with_states_named(request))
+    verdict, defaults = reviews.defaults_now(kind, _with_states_named(request))
+    if kind == "queues" and verdict.allowed:
+        defaults = [*defaults, *_state_kept(request.new)]
+    return verdict, defaults
+
+
+def _state_kept(manifest: object) -> Defaults:
+    """Volcano's vcctl gives a new queue its state in the status, which the API server drops."""
+    state = state_of(manifest)
+    if state not in [each.value for each in REQUESTABLE_STATES] or _names_state(manifest):
+        return []
+    return [(("spec", "state"), state)]
 
 
 def _stands(kind: str, verdict: Verdict) -> bool:
@@ -118,20 +129,28 @@ def _with_states_named(request: Request) -> Request:
 
 
 def _with_state_named(manifest: object) -> object:
-    if not isinstance(manifest, Mapping):
-        return manifest
-    spec = manifest.get("spec") or {}
     state = _annotations_of(manifest).get(STATE_ANNOTATION)
-    if not state or not isinstance(spec, Mapping) or spec.get("state"):
+    if not state or not isinstance(manifest, Mapping) or _spec_of(manifest).get("state"):
         return manifest
-    return {**manifest, "spec": {**spec, "state": state}}
+    return {**manifest, "spec": {**_spec_of(manifest), "state": state}}
 
 
-def _annotations_of(manifest: Mapping[str, object]) -> Mapping[str, object]:
-    metadata = manifest.get("metadata")
-    if not isinstance(metadata, Mapping):
+def _names_state(manifest: object) -> bool:
+    return bool(_spec_of(manifest).get("state") or _annotations_of(manifest).get(STATE_ANNOTATION))
+
+
+def _spec_of(manifest: object) -> Mapping[str, object]:
+    return _mapping_at(manifest, "spec")
+
+
+def _annotations_of(manifest: object) -> Mapping[str, object]:
+    return _mapping_at(_mapping_at(manifest, "metadata"), "annotations")
+
+
+def _mapping_at(value: object, key: str) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
         return {}
-    annotations = metadata.get("annotations")
-    if not isinstance(annotations, Mapping):
-        return {}
-    return annotations
+    part = value.get(key)
+    if isinstance(part, Mapping):
+        return part
+    return {}

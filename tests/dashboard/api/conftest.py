@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from django.contrib.auth import get_user_model
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 
 from scheduler.services.accounts.access import create_token, grant_role
 from scheduler.services.accounts.actors import SYSTEM
+
+if TYPE_CHECKING:
+    from tests.control_plane.plane import ControlPlane
+    from tests.dashboard.asking import ConsoleOf
 
 
 class Caller:
@@ -143,3 +148,23 @@ def job(
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"queue": in_queue, "tasks": [task], **spec},
     }
+
+
+@pytest.fixture(scope="module")
+def console_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleOf]:
+    """One console for all tests of a module: to start it takes longer than most of them."""
+    from tests.control_plane.console import TlsConsole  # most runs need none
+
+    running: dict[str, TlsConsole] = {}
+
+    def start(plane: ControlPlane) -> TlsConsole:
+        if plane.address not in running:
+            database = str(connection.settings_dict["NAME"])
+            console = TlsConsole(plane, database, tmp_path_factory.mktemp("console"))
+            running[plane.address] = console
+            console.start()
+        return running[plane.address]
+
+    yield start
+    for console in running.values():
+        console.stop()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -21,102 +18,32 @@ from tests.control_plane.api import ApiError
 from tests.control_plane.console import TlsConsole
 from tests.control_plane.objects import QUEUES, wait_until
 from tests.control_plane.plane import ControlPlane, ProgramFailed
-from tests.mirrored import kubernetes_mode
+from tests.dashboard.asking import (
+    ConsoleOf,
+    add_node,
+    asked,
+    create,
+    refusal,
+    running,
+    stored,
+    wait_for_queue,
+)
 from tests.services.cluster.mirror.test_real_cluster import watching
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
 
-NODES = "/api/v1/nodes"
-HOOKS = "/apis/admissionregistration.k8s.io/v1"
-CONFIGURATIONS = (
-    f"{HOOKS}/validatingwebhookconfigurations/fumarole-validate",
-    f"{HOOKS}/mutatingwebhookconfigurations/fumarole-mutate",
-)
-Started = Callable[[ControlPlane], TlsConsole]
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """One console for all tests here: to start it takes longer than most of them."""
-    running: dict[str, TlsConsole] = {}
-
-    def start(plane: ControlPlane) -> TlsConsole:
-        if plane.address not in running:
-            database = str(connection.settings_dict["NAME"])
-            console = TlsConsole(plane, database, tmp_path_factory.mktemp("console"))
-            running[plane.address] = console
-            console.start()
-        return running[plane.address]
-
-    yield start
-    for console in running.values():
-        console.stop()
-
-
-@contextmanager
-def asked(plane: ControlPlane, console: TlsConsole, *options: str) -> Iterator[None]:
-    """The API server asks us, until the end."""
-    given = ("--webhooks", console.address, "--ca", str(console.authority), *options)
-    with kubernetes_mode():
-        call_command(
-            "kubernetes",
-            "install",
-            "--kubeconfig",
-            str(plane.kubeconfig),
-            *given,
-            stdout=StringIO(),
-        )
-    wait_until(lambda: _is_asked(plane), "the API server to ask")
-    try:
-        yield
-    finally:
-        for path in CONFIGURATIONS:
-            plane.api.delete(path)
-        wait_until(lambda: not _is_asked(plane), "the API server to ask nobody")
-
-
-def _is_asked(plane: ControlPlane) -> bool:
-    """Whether we, or the lack of us, keep a queue out that nothing else is wrong with."""
-    trial = objects.queue("trial", parent="trial")
-    try:
-        plane.api.post(f"{QUEUES}?dryRun=All", trial)
-    except ApiError as refusal:
-        return "fumarole.io" in str(refusal)
-    return False
-
 
 @pytest.fixture
-def cluster(extended_control_plane: ControlPlane, started: Started) -> Iterator[ControlPlane]:
+def cluster(extended_control_plane: ControlPlane, console_of: ConsoleOf) -> Iterator[ControlPlane]:
     """A cluster with our definition of queues that asks us, and is mirrored."""
     plane = extended_control_plane
-    with asked(plane, started(plane)), watching(plane):
+    with asked(plane, console_of(plane)), watching(plane):
         yield plane
-
-
-def create(plane: ControlPlane, *manifests: dict[str, Any]) -> str:
-    return plane.kubectl("create", "-f", "-", given=yaml.safe_dump_all(manifests))
-
-
-def refusal(run: Callable[..., str], *given: Any) -> str:
-    """What kubectl prints after “denied the request”, with the kind of answer before it."""
-    with pytest.raises(ProgramFailed) as failed:
-        run(*given)
-    told = " ".join(str(failed.value).split())
-    kind = told.partition("Error from server (")[2].partition(")")[0]
-    return f"{kind}: {told.partition('denied the request: ')[2]}"
-
-
-def wait_for_queue(name: str, **fields: Any) -> None:
-    wait_until(lambda: Queue.objects.filter(name=name, **fields).exists(), f"{name} in the mirror")
 
 
 def set_state(plane: ControlPlane, name: str, state: str) -> str:
     patch = f'{{"spec": {{"state": "{state}"}}}}'
     return plane.kubectl("patch", "queue", name, "--type=merge", "-p", patch)
-
-
-def stored(plane: ControlPlane, name: str) -> dict[str, Any]:
-    return dict(plane.api.get(f"{QUEUES}/{name}"))
 
 
 # Creating and changing queues
@@ -170,9 +97,7 @@ def test_the_children_of_a_queue_get_no_more_than_it_has(cluster: ControlPlane):
 
 
 def test_a_guarantee_fits_into_the_cluster_and_into_the_capability(cluster: ControlPlane):
-    cluster.api.post(NODES, objects.node("n1", cpu="8"))
-    create(cluster, objects.queue("any"))
-    wait_for_queue("any")
+    add_node(cluster, "n1", cpu="8")
 
     large = objects.queue("q", guarantee={"resource": {"cpu": 9}})
     assert refusal(create, cluster, large) == (
@@ -331,12 +256,12 @@ def test_the_answer_of_the_api_server_has_our_status_and_causes(cluster: Control
 
 
 def test_without_a_mirror_the_cluster_itself_is_asked(
-    extended_control_plane: ControlPlane, started: Started
+    extended_control_plane: ControlPlane, console_of: ConsoleOf
 ):
     plane = extended_control_plane
     create(plane, objects.queue("p", deserved={"cpu": 10}), objects.queue("shut", state="Closed"))
 
-    with asked(plane, started(plane)):
+    with asked(plane, console_of(plane)):
         create(plane, objects.queue("first", parent="p", deserved={"cpu": 6}))
         over = objects.queue("second", parent="p", deserved={"cpu": 6})
         assert "deserved" in refusal(create, plane, over)
@@ -346,10 +271,10 @@ def test_without_a_mirror_the_cluster_itself_is_asked(
 
 
 def test_queues_that_passed_at_the_same_time_get_a_warning(
-    extended_control_plane: ControlPlane, started: Started
+    extended_control_plane: ControlPlane, console_of: ConsoleOf
 ):
     plane = extended_control_plane
-    with asked(plane, started(plane)):
+    with asked(plane, console_of(plane)):
         with watching(plane):
             create(plane, objects.queue("p", deserved={"cpu": 10}))
             wait_for_queue("p")
@@ -370,10 +295,10 @@ def _problems_of(name: str) -> str:
 
 
 def test_while_we_are_away_nothing_that_is_judged_passes(
-    extended_control_plane: ControlPlane, started: Started
+    extended_control_plane: ControlPlane, console_of: ConsoleOf
 ):
     plane = extended_control_plane
-    console = started(plane)
+    console = console_of(plane)
     create(plane, objects.queue("q"), objects.podgroup("gang", queue="q"))
     with asked(plane, console):
         console.stop()
@@ -403,10 +328,10 @@ def _passes(plane: ControlPlane, manifest: dict[str, Any]) -> bool:
 
 
 def test_with_ignore_everything_passes_while_we_are_away(
-    extended_control_plane: ControlPlane, started: Started
+    extended_control_plane: ControlPlane, console_of: ConsoleOf
 ):
     plane = extended_control_plane
-    console = started(plane)
+    console = console_of(plane)
     with asked(plane, console, "--ignore-failures"):
         console.stop()
         try:
@@ -418,10 +343,10 @@ def test_with_ignore_everything_passes_while_we_are_away(
 
 
 def test_volcanos_own_definition_takes_the_state_as_an_annotation(
-    control_plane: ControlPlane, started: Started
+    control_plane: ControlPlane, console_of: ConsoleOf
 ):
     plane = control_plane
-    with asked(plane, started(plane)), watching(plane):
+    with asked(plane, console_of(plane)), watching(plane):
         waiting = objects.queue("waits")
         waiting["metadata"]["annotations"] = {"fumarole.io/state": "Suspended"}
         create(plane, waiting, objects.queue("q"))
@@ -455,16 +380,7 @@ def test_an_api_server_that_shows_the_token_is_answered(tmp_path: Path):
         assert "ghost" in refusal(create, plane, objects.queue("r", parent="ghost"))
 
 
-@contextmanager
-def running(console: TlsConsole) -> Iterator[None]:
-    console.start()
-    try:
-        yield
-    finally:
-        console.stop()
-
-
-_TOKEN = "a-long-random-text"  # noqa: S105
+_TOKEN = "a-long-random-text"
 
 
 def _admission_settings(token_file: Path) -> dict[str, Any]:

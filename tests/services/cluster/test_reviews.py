@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from scheduler.admission.reviews import Request
 from scheduler.clusters.kubernetes import values
 from scheduler.models import Mirror, Queue
+from scheduler.selectors.cluster import mirror
 from scheduler.services.cluster import reviews
 from scheduler.services.cluster.reviews import defaults_now, review_now
 from tests import mirrored
-from tests.mirrored import BEGINNING, MadeUpCluster, kubernetes_mode
+from tests.mirrored import MadeUpCluster, kubernetes_mode
 
 pytestmark = pytest.mark.django_db
 
@@ -34,6 +37,7 @@ class ApiServer:
 def api_server(monkeypatch: pytest.MonkeyPatch) -> ApiServer:
     server = ApiServer()
     monkeypatch.setattr(reviews, "live_queues", server.answer)
+    monkeypatch.setattr(mirror, "HEARD_WITHIN", timedelta(hours=1))  # on a slow machine too
     return server
 
 
@@ -107,7 +111,7 @@ def test_a_mirror_that_hears_nothing_is_not_trusted(api_server: ApiServer):
     api_server.queues = [mirrored.queue("known", state="Closed")]
     assert create("jobs", job("known")) == []
 
-    Mirror.objects.update(heard_at=BEGINNING)
+    Mirror.objects.update(heard_at=timezone.now() - timedelta(days=1))
 
     assert create("jobs", job("known")) == ["queue_not_open"]
 
@@ -172,3 +176,23 @@ def test_the_state_in_the_annotation_is_not_overwritten_by_the_default():
     _, defaults = defaults_now("queues", Request("CREATE", new=waiting))
 
     assert ("spec", "state") not in [path for path, _ in defaults]
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("spec", "status", "filled_in"),
+    [
+        ({}, {}, "Open"),
+        ({}, {"state": "Closed"}, "Closed"),
+        ({}, {"state": "Closing"}, None),
+        ({"state": "Suspended"}, {"state": "Closed"}, None),
+    ],
+)
+def test_a_state_in_the_status_of_a_new_queue_is_asked_for(
+    spec: dict[str, Any], status: dict[str, Any], filled_in: str | None
+):
+    asked = {**manifest("new", **spec), "status": status}
+
+    _, defaults = defaults_now("queues", Request("CREATE", new=asked))
+
+    assert dict(defaults).get(("spec", "state")) == filled_in
