@@ -121,10 +121,11 @@ def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> It
         pods = 0
     if not live and not pods:
         return
-    if live:
-        parts = [counted(live, "podgroup") + " of its own that are not Completed"]
-    else:
-        parts = []
+    parts = []
+    if live == 1:
+        parts += ["1 podgroup of its own that is not Completed"]
+    elif live:
+        parts += [f"{counted(live, 'podgroup')} of its own that are not Completed"]
     if pods:
         parts += [counted(pods, "allocated pod")]
     message = (
