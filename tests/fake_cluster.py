@@ -10,7 +10,7 @@ from typing import Any
 from scheduler.clusters.kubernetes.queue_definition import VOLCANO_FIELDS
 from scheduler.clusters.kubernetes.read.workloads import read_queue
 from scheduler.models import Mirror
-from scheduler.services.cluster import queue_writes
+from scheduler.services.cluster import api_server
 from tests.control_plane.fake.resources import resource_of
 from tests.control_plane.fake.server import FakeApiServer
 from tests.mirrored import MadeUpCluster, kubernetes_mode
@@ -67,7 +67,7 @@ def fake_cluster(folder: Path) -> Iterator[FakeCluster]:
             try:
                 yield running
             finally:
-                queue_writes._client.cache_clear()
+                api_server._client.cache_clear()
 
 
 _KUBECONFIG = """

@@ -83,6 +83,12 @@ class Client:
         self._user_agent = user_agent
         self._connections = Connections(credentials.server)
 
+    def with_timeouts(self, timeouts: Timeouts) -> Client:
+        """The same connections, for somebody who waits longer or less long."""
+        other = Client(self.credentials, timeouts=timeouts, user_agent=self._user_agent)
+        other._connections = self._connections
+        return other
+
     def close(self) -> None:
         self._connections.close()
 

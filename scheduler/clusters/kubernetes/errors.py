@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _LONGEST_MESSAGE: Final = 500
+_DENIED: Final = "denied the request"  # the API server's words for what a webhook refuses
 
 
 class ApiError(Exception):
@@ -46,7 +47,19 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: RBAC or an admission webhook forbids it."""
+    """403: RBAC forbids it."""
+
+
+class Denied(ApiError):
+    """An admission webhook refuses it, with any status: trying again helps nothing.
+
+    `details` has the causes if the webhook names them.
+    """
+
+    @property
+    def refusal(self) -> str:
+        """What the webhook says, without its name."""
+        return self.message.partition(_DENIED)[2].removeprefix(": ")
 
 
 class NotFound(ApiError):
@@ -128,11 +141,13 @@ def _error(
         details = {}
     if retry_after is None:
         retry_after = _seconds(details.get("retryAfterSeconds"))
-    kind = _kind_of_error(status, reason)
+    kind = _kind_of_error(status, reason, message)
     return kind(asked, status, message[:_LONGEST_MESSAGE], reason, details, retry_after)
 
 
-def _kind_of_error(status: int, reason: str) -> type[ApiError]:
+def _kind_of_error(status: int, reason: str, message: str) -> type[ApiError]:
+    if message.startswith("admission webhook") and _DENIED in message:
+        return Denied
     if reason == "AlreadyExists":
         return AlreadyExists
     if reason in ("Expired", "Gone"):

@@ -68,7 +68,7 @@ def with_fields_from_annotations(raw: Mapping[str, Any]) -> dict[str, Any]:
     for key, name in ANNOTATIONS.items():
         text = kept.pop(name, "")
         if text and not spec.get(key) and _is_usable(key, text):
-            spec[key] = _value_of(key, text)
+            spec[key] = value_of(key, text)
     return {**raw, "metadata": {**metadata, "annotations": kept}, "spec": spec}
 
 
@@ -76,7 +76,8 @@ def _is_usable(key: str, text: str) -> bool:
     return key != STATE or text in [state.value for state in REQUESTABLE_STATES]
 
 
-def _value_of(key: str, text: str) -> object:
+def value_of(key: str, text: str) -> object:
+    """What an annotation means as the field `key` of `spec`."""
     if key == "minRunSeconds" and text.isascii() and text.isdigit():
         return int(text)
     return text

@@ -54,5 +54,10 @@ def mirror_facts() -> MirrorFacts | None:
     )
 
 
+def is_volcano_opening_queues() -> bool:
+    """Whether Volcano's controller manager opens and closes them, and writes their status."""
+    return Mirror.objects.filter(queue_controller=Mirror.VOLCANO).exists()
+
+
 def is_synced() -> bool:
     return Mirror.objects.exclude(synced_at=None).exists()

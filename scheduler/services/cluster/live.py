@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
-from scheduler.clusters.kubernetes.client import Client, Timeouts
-from scheduler.clusters.kubernetes.credentials import CredentialsError, load_credentials
+from scheduler.clusters.kubernetes.client import Timeouts
+from scheduler.clusters.kubernetes.credentials import CredentialsError
 from scheduler.clusters.kubernetes.errors import ApiError
 from scheduler.clusters.kubernetes.read.workloads import read_queue
 from scheduler.clusters.kubernetes.resources import QUEUES
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.clusters.kubernetes.watch import UNREADABLE
-from scheduler.conf import KubernetesConf, conf
 from scheduler.outages import Outage, in_a_line
+from scheduler.services.cluster.api_server import api_server
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +25,7 @@ _away = Outage(logger, "The API server answers again.")
 def live_queues() -> list[QueueObject] | None:
     """All queues as the cluster has them now; None if it cannot be asked."""
     try:
-        found = _client(conf().kubernetes).list(QUEUES)
+        found = api_server(_TIMEOUTS).list(QUEUES)
     except (ApiError, CredentialsError) as problem:
         _away.noticed("The API server cannot be asked for queues: %s", in_a_line(problem))
         return None
@@ -50,9 +49,3 @@ def _readable(found: Iterable[Mapping[str, Any]]) -> Iterator[QueueObject]:
         queue = readable_queue(raw)
         if queue is not None:
             yield queue
-
-
-@lru_cache(maxsize=1)
-def _client(given: KubernetesConf) -> Client:
-    """One for each process."""
-    return Client(load_credentials(given.kubeconfig, given.context), timeouts=_TIMEOUTS)

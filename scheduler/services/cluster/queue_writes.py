@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Final
 
 from django.db import connection
 
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.clusters.kubernetes.client import Client, Timeouts
-from scheduler.clusters.kubernetes.credentials import CredentialsError, load_credentials
+from scheduler.clusters.kubernetes.client import Timeouts
+from scheduler.clusters.kubernetes.credentials import CredentialsError
 from scheduler.clusters.kubernetes.errors import (
     AlreadyExists,
     ApiError,
     Conflict,
+    Denied,
     Forbidden,
     Invalid,
     NoAnswer,
@@ -38,8 +38,9 @@ from scheduler.clusters.kubernetes.queue_writes import (
     QueueWrite,
     QueueWriter,
 )
-from scheduler.conf import KubernetesConf, conf, is_kubernetes
+from scheduler.conf import is_kubernetes
 from scheduler.models import Mirror, Queue
+from scheduler.services.cluster.api_server import api_server
 
 MIRROR_SECONDS: Final = 2.0
 _STEP_SECONDS: Final = 0.02
@@ -99,20 +100,15 @@ def send_queues(writes: Sequence[QueueWrite]) -> Sent:
 
 
 def _writer() -> QueueWriter:
+    client = api_server(_TIMEOUTS)
     mirror = Mirror.objects.first()
     if mirror is None:
-        return QueueWriter(_client(conf().kubernetes), VOLCANO_FIELDS, volcano_decides=False)
+        return QueueWriter(client, VOLCANO_FIELDS, volcano_decides=False)
     return QueueWriter(
-        _client(conf().kubernetes),
+        client,
         frozenset(mirror.queue_fields) or VOLCANO_FIELDS,
         volcano_decides=mirror.queue_controller == Mirror.VOLCANO,
     )
-
-
-@cache
-def _client(given: KubernetesConf) -> Client:
-    """One for each process, made when it is first needed."""
-    return Client(load_credentials(given.kubeconfig, given.context), timeouts=_TIMEOUTS)
 
 
 # What the API server refused, in words
@@ -175,6 +171,8 @@ def _refusal_of_server(write: QueueWrite, problem: ApiError) -> Rejected:
         case ServerError() | TooMany() | Unauthorized():
             message = f"The queue {name} was not {deed}: the API server does not answer ({told})."
             return _away(write, message)
+        case Denied():
+            return Rejected(list(_denials(write, problem)), by_state=problem.status == 409)
         case AlreadyExists():
             message = f"There is already a queue {name} in the cluster."
             fix = "choose another name, or change the one that is there"
@@ -193,6 +191,15 @@ def _refusal_of_server(write: QueueWrite, problem: ApiError) -> Rejected:
             return Rejected(list(_invalid_fields(write, problem)))
     message = f"The queue {name} was not {deed}, because the API server refused it: {told}."
     return _rejected(write, "refused_in_cluster", "metadata.name", message, "")
+
+
+def _denials(write: QueueWrite, problem: Denied) -> Iterator[Violation]:
+    """As the webhook says it. Our own names the rules and fields as they are named here."""
+    for cause in problem.details.get("causes") or [{"message": problem.refusal}]:
+        rule = str(cause.get("reason") or "refused_in_cluster")
+        place = str(cause.get("field") or "metadata.name")
+        message = str(cause.get("message") or problem.refusal)
+        yield Violation(rule, write.name, place, message)
 
 
 def _invalid_fields(write: QueueWrite, problem: Invalid) -> Iterator[Violation]:

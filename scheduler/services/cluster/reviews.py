@@ -16,12 +16,12 @@ from scheduler.admission.reading.queue import name_of, state_of
 from scheduler.admission.reviews import Request
 from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.admission.violations import Verdict
-from scheduler.clusters.kubernetes.read.workloads import STATE_ANNOTATION
+from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS, STATE, value_of
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.conf import conf, is_kubernetes
 from scheduler.domain.lifecycle import REQUESTABLE_STATES, derive
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
-from scheduler.selectors.cluster.mirror import mirror_facts
+from scheduler.selectors.cluster.mirror import is_volcano_opening_queues, mirror_facts
 from scheduler.selectors.files import reviews
 from scheduler.selectors.queues.facts import live_podgroups
 from scheduler.services.cluster.live import live_queues, readable_queue
@@ -34,7 +34,7 @@ def review_now(kind: str, request: Request) -> Verdict:
     """May this happen? `kind` is queues, jobs, podgroups or pods."""
     if not is_kubernetes():
         return reviews.review_now(kind, request)
-    asked = _with_states_named(request)
+    asked = _as_meant(kind, request)
     tree, facts = reviews.scene_for(kind, asked)
     facts = replace(facts, scheduler_names=frozenset(conf().kubernetes.scheduler_names))
     verdict = _judge(kind, asked, tree, facts)
@@ -50,7 +50,7 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     """What would be filled in; `kind` is queues, jobs or podgroups."""
     if not is_kubernetes():
         return reviews.defaults_now(kind, request)
-    verdict, defaults = reviews.defaults_now(kind, _with_states_named(request))
+    verdict, defaults = reviews.defaults_now(kind, _as_meant(kind, request))
     if kind == "queues" and verdict.allowed:
         defaults = [*defaults, *_state_kept(request.new)]
     return verdict, defaults
@@ -90,7 +90,7 @@ def _judge(kind: str, request: Request, tree: QueueTree, facts: Facts) -> Verdic
 
 
 def _with_queue(tree: QueueTree, facts: Facts, queue: QueueObject) -> tuple[QueueTree, Facts]:
-    newer = tree.with_queue(queue.spec)
+    newer = tree.with_queue(_spec_now(queue, follows_status=is_volcano_opening_queues()))
     unknown = facts.unknown - {queue.meta.name} | _unknown_among([queue])
     return newer, _with_derived_states(newer, replace(facts, unknown=unknown))
 
@@ -104,11 +104,17 @@ def _with_live_queues(
         if name in tree:
             specs[name] = tree[name]
     found = list(queues)
+    follows_status = is_volcano_opening_queues()
     for queue in found:
-        specs[queue.meta.name] = queue.spec
+        specs[queue.meta.name] = _spec_now(queue, follows_status=follows_status)
     now = replace(facts, live_podgroups=live_podgroups(), unknown=_unknown_among(found))
     live = QueueTree(specs.values())
     return live, _with_derived_states(live, now)
+
+
+def _spec_now(queue: QueueObject, *, follows_status: bool) -> QueueSpec:
+    """With the state that counts, as the mirror has it: Volcano keeps it in the status."""
+    return replace(queue.spec, state=queue.requested_state(follows_status=follows_status))
 
 
 def _unknown_among(queues: Iterable[QueueObject]) -> frozenset[str]:
@@ -123,20 +129,30 @@ def _with_derived_states(tree: QueueTree, facts: Facts) -> Facts:
     return replace(facts, states=states)
 
 
-def _with_states_named(request: Request) -> Request:
-    """The state in the annotation counts as `spec.state`, which Volcano's definition lacks."""
-    return replace(request, new=_with_state_named(request.new), old=_with_state_named(request.old))
+def _as_meant(kind: str, request: Request) -> Request:
+    """Annotations count as the fields that Volcano's definition of queues lacks."""
+    if kind != "queues":
+        return request
+    new = _with_named_fields(request.new)
+    return replace(request, new=new, old=_with_named_fields(request.old))
 
 
-def _with_state_named(manifest: object) -> object:
-    state = _annotations_of(manifest).get(STATE_ANNOTATION)
-    if not state or not isinstance(manifest, Mapping) or _spec_of(manifest).get("state"):
+def _with_named_fields(manifest: object) -> object:
+    """Unlike the mirror it takes every value, so that a wrong one is refused."""
+    annotations = _annotations_of(manifest)
+    spec = dict(_spec_of(manifest))
+    for key, name in ANNOTATIONS.items():
+        text = annotations.get(name)
+        if isinstance(text, str) and text and not spec.get(key):
+            spec[key] = value_of(key, text)
+    if not isinstance(manifest, Mapping) or spec == _spec_of(manifest):
         return manifest
-    return {**manifest, "spec": {**_spec_of(manifest), "state": state}}
+    return {**manifest, "spec": spec}
 
 
 def _names_state(manifest: object) -> bool:
-    return bool(_spec_of(manifest).get("state") or _annotations_of(manifest).get(STATE_ANNOTATION))
+    named = _annotations_of(manifest).get(ANNOTATIONS[STATE])
+    return bool(_spec_of(manifest).get(STATE) or named)
 
 
 def _spec_of(manifest: object) -> Mapping[str, object]:

@@ -46,6 +46,17 @@ def test_every_status_has_its_error(status, reason, kind):
     assert (error.status, error.reason, str(error)) == (status, reason, "GET /x: words")
 
 
+@pytest.mark.parametrize("status", [400, 403, 409])
+def test_what_a_webhook_refuses_is_no_conflict_and_no_lack_of_rights(status):
+    words = 'admission webhook "queues.fumarole.io" denied the request: research is Open.'
+    body = json.dumps({"kind": "Status", "message": words, "reason": "Conflict"}).encode()
+
+    error = answer(status, body=body)
+
+    assert type(error) is errors.Denied
+    assert error.refusal == "research is Open."
+
+
 def test_how_long_to_wait_comes_from_the_header_or_the_details():
     assert answer(429, **{"Retry-After": "7"}).retry_after == 7.0
     assert answer(429).retry_after == 3.0

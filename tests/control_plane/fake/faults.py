@@ -14,6 +14,7 @@ class Answer:
     reason: str
     message: str = "a fault of the test"
     retry_after: int | None = None  # seconds, in the header
+    causes: tuple[dict[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
         self, path: str, question: dict[str, str], body: Any, fault: Fault | None, is_watch: bool
     ) -> None:
         if isinstance(fault, Answer):
-            raise Refused(fault.code, fault.reason, fault.message, None, fault.retry_after)
+            details = {"causes": list(fault.causes)} if fault.causes else None
+            raise Refused(fault.code, fault.reason, fault.message, details, fault.retry_after)
         if isinstance(fault, Late):
             self.server_state.is_over.wait(fault.seconds)
         if isinstance(fault, Reset) and not fault.is_done:

@@ -267,6 +267,29 @@ def test_a_409_means_read_again(cluster):
     assert cluster.queue("research")["spec"]["weight"] == 5
 
 
+def test_what_a_webhook_refuses_is_told_in_its_words_and_not_tried_again(cluster):
+    cause = {"reason": "parent_busy", "field": "spec.parent", "message": "vision has podgroups."}
+    message = 'admission webhook "x" denied the request: vision has podgroups.'
+    cluster.server.plan("PATCH", ALL, Answer(409, "Conflict", message, causes=(cause,)))
+
+    with pytest.raises(Rejected) as refused:
+        update_queue("research", patch(weight=5), by=ADMIN, merge=True)
+
+    (violation,) = refused.value.violations
+    assert (violation.rule_id, violation.field) == ("parent_busy", "spec.parent")
+    assert str(refused.value) == "vision has podgroups."
+    assert refused.value.by_state
+    assert cluster.writes() == ["PATCH"]
+
+
+def test_another_webhook_that_names_no_cause_is_quoted(cluster):
+    message = 'admission webhook "y" denied the request: not on Sundays'
+    cluster.server.plan("PATCH", ALL, Answer(403, "Forbidden", message))
+
+    with pytest.raises(Rejected, match=r"^not on Sundays$"):
+        update_queue("research", patch(weight=5), by=ADMIN, merge=True)
+
+
 def test_a_queue_that_was_made_again_is_not_changed(cluster):
     cluster.server.store.delete(QUEUES, "", "research")
     cluster.has("research", weight=3, parent="root")

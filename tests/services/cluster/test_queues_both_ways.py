@@ -21,7 +21,7 @@ from scheduler.conf import KubernetesConf
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Command, Queue
 from scheduler.services.accounts.actors import Actor
-from scheduler.services.cluster import queue_writes
+from scheduler.services.cluster import api_server
 from scheduler.services.cluster.mirror.feed import connect
 from scheduler.services.cluster.mirror.watcher import Watcher
 from scheduler.services.cluster.queue_writes import ClusterAway
@@ -52,7 +52,7 @@ def watching(plane: Any, **given: Any) -> Iterator[None]:
         finally:
             watcher.stop()
             thread.join(30)
-            queue_writes._client.cache_clear()
+            api_server._client.cache_clear()
             assert not thread.is_alive()
 
 

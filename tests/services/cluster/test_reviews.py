@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from scheduler.admission.reviews import Request
 from scheduler.clusters.kubernetes import values
+from scheduler.clusters.kubernetes.read.workloads import read_queue
 from scheduler.models import Mirror, Queue
 from scheduler.selectors.cluster import mirror
 from scheduler.services.cluster import reviews
@@ -138,6 +139,41 @@ def test_a_queue_is_deleted_by_the_state_that_is_stored_now(api_server: ApiServe
 
     assert delete("known", manifest("known", state="Open")) == ["queue_not_closed"]
     assert delete("known", manifest("known", state="Closed")) == []
+
+
+def closed_by_volcano(name: str) -> dict[str, Any]:
+    """The extended definition has `spec.state`, and Volcano's controllers write the status."""
+    return {**manifest(name, state="Open"), "status": {"state": "Closed"}}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_status_counts_where_volcano_opens_and_closes_queues(api_server: ApiServer):
+    api_server.queues = None
+    assert delete("known", closed_by_volcano("known")) == ["queue_not_closed"]
+
+    Mirror.objects.update(queue_controller=Mirror.VOLCANO)
+
+    assert delete("known", closed_by_volcano("known")) == []
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_status_counts_of_queues_that_are_read_live(api_server: ApiServer):
+    Mirror.objects.update(queue_controller=Mirror.VOLCANO)
+    api_server.queues = [read_queue(closed_by_volcano("new"))]
+
+    assert create("jobs", job("new")) == ["queue_not_open"]
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("annotation", "text", "rule"),
+    [("state", "Odd", "invalid_state"), ("min-run-seconds", "soon", "invalid_value")],
+)
+def test_an_annotation_with_a_wrong_value_is_refused(annotation: str, text: str, rule: str):
+    wrong = manifest("wrong")
+    wrong["metadata"]["annotations"] = {f"fumarole.io/{annotation}": text}
+
+    assert create("queues", wrong) == [rule]
 
 
 def test_two_at_the_same_time_may_pass_and_the_queue_tells(cluster: MadeUpCluster):

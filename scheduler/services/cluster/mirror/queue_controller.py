@@ -18,7 +18,7 @@ from django.db.models import Count
 
 from scheduler.admission.violations import Rejected
 from scheduler.clusters.kubernetes.client import Client
-from scheduler.clusters.kubernetes.errors import ApiError, Conflict, Forbidden, NotFound
+from scheduler.clusters.kubernetes.errors import ApiError, Conflict, Denied, Forbidden, NotFound
 from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS, STATE
 from scheduler.clusters.kubernetes.reports import set_queue_status
 from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES
@@ -120,8 +120,11 @@ class QueueController:
                 self._write_status(queue, changes)
 
     def _write_status(self, queue: QueueObject, changes: Mapping[str, Any]) -> None:
-        """One that has changed meanwhile, or is gone, is told anew in a moment."""
-        with suppress(Conflict, NotFound):
+        """One that has changed meanwhile, or is gone, is told anew in a moment.
+
+        A webhook may refuse to name a state where the queue breaks a rule: others go on.
+        """
+        with suppress(Conflict, NotFound, Denied):
             if self._would_close(queue, changes):
                 self._name_state(queue)
                 return
