@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
-_PATIENCE_SECONDS = 60.0  # only how long a broken test may take
+_PATIENCE_SECONDS = 120.0  # only how long a broken test may take
 
 
 def node(

@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.domain.resources import NOTHING, Resources
-from scheduler.models import Node, Pod, PodGroup, Queue
+from scheduler.models import (
+    DisruptionBudget,
+    Namespace,
+    Node,
+    Pod,
+    PodGroup,
+    PriorityClass,
+    Queue,
+)
 
 OUR_SCHEDULERS = ("fumarole", "volcano")
 _ENDED = ("Succeeded", "Failed")
 GROUP = "scheduling.k8s.io/group-name"
 QUEUES_PATH = "/apis/scheduling.volcano.sh/v1beta1/queues"
 JOBS_PATH = "/apis/batch.volcano.sh/v1alpha1/jobs"
+BUDGETS_PATH = "/apis/policy/v1/poddisruptionbudgets"
+CLASSES_PATH = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PODGROUPS_PATH = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
 
 
@@ -19,6 +29,9 @@ def differences(api: Any) -> list[str]:
     """Empty where both sides are equal. Written without the code that it checks."""
     found: list[str] = []
     for what, wanted, stored in (
+        ("namespaces", _namespaces_of_cluster(api), _stored_namespaces()),
+        ("classes", _classes_of_cluster(api), _stored_classes()),
+        ("budgets", _budgets_of_cluster(api), _stored_budgets()),
         ("nodes", _nodes_of_cluster(api), _stored_nodes()),
         ("queues", _queues_of_cluster(api), _stored_queues()),
         ("podgroups", _podgroups_of_cluster(api), _stored_podgroups()),
@@ -32,6 +45,38 @@ def differences(api: Any) -> list[str]:
 
 def _items(api: Any, path: str) -> list[dict[str, Any]]:
     return list(api.get(path)["items"])
+
+
+def _namespaces_of_cluster(api: Any) -> dict[str, Any]:
+    return {item["metadata"]["name"]: True for item in _items(api, "/api/v1/namespaces")}
+
+
+def _stored_namespaces() -> dict[str, Any]:
+    return dict.fromkeys(Namespace.objects.values_list("name", flat=True), True)
+
+
+def _classes_of_cluster(api: Any) -> dict[str, Any]:
+    return {item["metadata"]["name"]: item["value"] for item in _items(api, CLASSES_PATH)}
+
+
+def _stored_classes() -> dict[str, Any]:
+    return dict(PriorityClass.objects.values_list("name", "value"))
+
+
+def _budgets_of_cluster(api: Any) -> dict[str, Any]:
+    found = {}
+    for item in _items(api, BUDGETS_PATH):
+        allowed = item.get("status", {}).get("disruptionsAllowed", 0)
+        uid = item["metadata"]["uid"]
+        found["/".join(_place(item))] = (uid, allowed, item["spec"].get("selector"))
+    return found
+
+
+def _stored_budgets() -> dict[str, Any]:
+    found = {}
+    for row in DisruptionBudget.objects.all():
+        found[str(row)] = (str(row.uid), row.disruptions_allowed, row.selector)
+    return found
 
 
 def _nodes_of_cluster(api: Any) -> dict[str, Any]:
@@ -97,8 +142,8 @@ def _stored_queues() -> dict[str, Any]:
     return found
 
 
-def _known_groups(api: Any) -> dict[tuple[str, str], tuple[str, bool, str]]:
-    """By namespace and name in the cluster: the name here, whether there is an object, the job.
+def _known_groups(api: Any) -> dict[tuple[str, str], tuple[str, bool, str, str]]:
+    """By namespace and name in the cluster: the name here, whether there is an object, job, queue.
 
     Only those with a queue. A job has one even if its podgroup is not there.
     """
@@ -106,8 +151,9 @@ def _known_groups(api: Any) -> dict[tuple[str, str], tuple[str, bool, str]]:
     found = {}
     for group in _items(api, PODGROUPS_PATH):
         meta = group["metadata"]
-        if group["spec"].get("queue", "default") in queues:
-            found[meta["namespace"], meta["name"]] = (meta["name"], True, "")
+        queue = group["spec"].get("queue", "default")
+        if queue in queues:
+            found[meta["namespace"], meta["name"]] = (meta["name"], True, "", queue)
     objects = {_place(group) for group in _items(api, PODGROUPS_PATH)}
     owners = {_place(group): _owner_uid(group) for group in _items(api, PODGROUPS_PATH)}
     for job in _items(api, JOBS_PATH):
@@ -117,7 +163,10 @@ def _known_groups(api: Any) -> dict[tuple[str, str], tuple[str, bool, str]]:
         is_there = own in found or (own not in objects and job["spec"]["queue"] in queues)
         if is_there and not is_foreign:
             name = own[1] if (meta["namespace"], meta["name"]) in found else meta["name"]
-            found[own] = (name, own in objects, meta["uid"])
+            queue = job["spec"]["queue"]
+            if own in found:
+                queue = found[own][3]
+            found[own] = (name, own in objects, meta["uid"], queue)
     return found
 
 
@@ -133,27 +182,35 @@ def _owner_uid(item: dict[str, Any]) -> str:
 def _podgroups_of_cluster(api: Any) -> dict[str, Any]:
     """Without those that are made here for pods that name none."""
     found = {}
-    for (namespace, object_name), (name, exists, job) in _known_groups(api).items():
-        found[f"{namespace}/{object_name}"] = (name, exists, job)
+    for (namespace, object_name), known in _known_groups(api).items():
+        found[f"{namespace}/{object_name}"] = known
     return found
 
 
 def _stored_podgroups() -> dict[str, Any]:
     found = {}
     made_here = PodGroup.objects.filter(object_name__startswith="podgroup-")
-    for group in PodGroup.objects.select_related("job").exclude(pk__in=made_here):
+    for group in PodGroup.objects.select_related("job", "queue").exclude(pk__in=made_here):
         job = str(group.job.uid) if group.job else ""
         found[f"{group.namespace}/{group.object_name}"] = (
             group.name,
             group.object_uid is not None,
             job,
+            _living_name(group.queue),
         )
     return found
 
 
+def _living_name(queue: Queue) -> str:
+    if queue.deleted_at is not None:
+        return f"{queue.name}, which is deleted"
+    return queue.name
+
+
 def _pods_of_cluster(api: Any) -> dict[str, Any]:
-    """Those that have rows, with their podgroup, node and phase."""
+    """Those that have rows, with their podgroup, node, phase and budgets."""
     groups = _known_groups(api)
+    budgets = _items(api, BUDGETS_PATH)
     nodes = {node["metadata"]["name"] for node in _items(api, "/api/v1/nodes")}
     found = {}
     for pod in _items(api, "/api/v1/pods"):
@@ -170,8 +227,20 @@ def _pods_of_cluster(api: Any) -> dict[str, Any]:
         node = spec.get("nodeName")
         if node not in nodes:  # a pod may be bound to a node that does not exist
             node = None
-        found[meta["uid"]] = (meta["name"], group, node, _phase(pod))
+        found[meta["uid"]] = (meta["name"], group, node, _phase(pod), _protectors(pod, budgets))
     return found
+
+
+def _protectors(pod: dict[str, Any], budgets: list[dict[str, Any]]) -> str:
+    """Names of budgets. Those of the tests have only labels in their selectors."""
+    names = []
+    labels = pod["metadata"].get("labels", {})
+    for budget in budgets:
+        wanted = budget["spec"]["selector"].get("matchLabels", {})
+        is_near = budget["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        if is_near and wanted.items() <= labels.items():
+            names.append(budget["metadata"]["name"])
+    return ",".join(sorted(names)[:8])
 
 
 def _phase(pod: dict[str, Any]) -> str:
@@ -191,7 +260,7 @@ def _stored_pods() -> dict[str, Any]:
     found = {}
     for pod in Pod.objects.select_related("podgroup", "node"):
         node = pod.node.name if pod.node else None
-        found[str(pod.uid)] = (pod.name, pod.podgroup.object_name, node, pod.phase)
+        found[str(pod.uid)] = (pod.name, pod.podgroup.object_name, node, pod.phase, pod.budgets)
     return found
 
 
