@@ -10,7 +10,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from scheduler.admission.violations import Rejected
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Node, Pod, PodGroup, Queue, SimulatedCluster

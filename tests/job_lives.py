@@ -12,7 +12,9 @@ from typing import Any
 from django.utils import timezone
 
 from scheduler.admission.violations import Rejected
-from scheduler.domain.jobs import FINISHED, JobPhase, NotPossible, needed_tasks
+from scheduler.domain.jobs.commands import NotPossible
+from scheduler.domain.jobs.dependencies import needed_tasks
+from scheduler.domain.jobs.phases import FINISHED, JobPhase
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.models import Job, Node, Pod, PodGroup, SimulatedPod
 from scheduler.services.cluster.dispatch import dispatch

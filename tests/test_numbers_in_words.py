@@ -9,8 +9,11 @@ import pytest
 from dashboard.cli import output
 from dashboard.cli.sessions import words
 from dashboard.present.jobs import gang_words
-from scheduler.domain.job_policies import JobAction
-from scheduler.domain.jobs import JobFacts, JobPhase, TaskCount, react, settle
+from scheduler.domain.jobs.facts import JobFacts, TaskCount
+from scheduler.domain.jobs.phases import JobPhase
+from scheduler.domain.jobs.policies import JobAction
+from scheduler.domain.jobs.reactions import react
+from scheduler.domain.jobs.settling import settle
 
 
 def test_what_a_session_did():

@@ -19,7 +19,7 @@ from dashboard.forms.choices import stored_word
 from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role
 from scheduler.domain.audit_actions import KINDS, AuditArea, known_actions
-from scheduler.domain.job_policies import JobAction
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.domain.label_selectors import FORMS, LabelRequirement, NotASelector, parse_selector
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.queues import QueueState

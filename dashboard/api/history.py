@@ -24,7 +24,7 @@ from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.http.exports import all_rows, as_csv, as_json_lines, streamed
 from scheduler.domain.access import Access, Permission
-from scheduler.domain.job_policies import ACTION_NAMES, JobAction
+from scheduler.domain.jobs.policies import ACTION_NAMES, JobAction
 from scheduler.models import AuditEntry, Command, Event, Job
 from scheduler.selectors.queues.reused_names import records_of
 from scheduler.services.queues.orders import Ordered, give_order, give_orders

@@ -19,7 +19,7 @@ from dashboard.api.framework.json_cache import JsonCache
 from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import job_object
 from dashboard.api.schema.openapi import Operation, Operations
-from scheduler.domain.job_policies import JobAction
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.models import Job, PodGroup
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.jobs.gangs import PhaseCounts, pods_by_phase

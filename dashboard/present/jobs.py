@@ -11,8 +11,10 @@ from django.urls import reverse
 from dashboard.present.amounts import in_page_order, with_unit
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.durations import seconds_between
-from scheduler.domain.job_policies import JobAction
-from scheduler.domain.jobs import JobFacts, JobPhase, NotPossible, command
+from scheduler.domain.jobs.commands import NotPossible, command
+from scheduler.domain.jobs.facts import JobFacts
+from scheduler.domain.jobs.phases import JobPhase
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.domain.plans import counted
 from scheduler.domain.resources import Resources
 from scheduler.selectors.jobs.listing import JobRow

@@ -27,7 +27,7 @@ from dashboard.views.common import actor, render_page_or_part, show_result
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Eviction, Node, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES

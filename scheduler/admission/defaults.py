@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler.admission.facts import Facts
-from scheduler.domain.jobs import DEFAULT_MAX_RETRY
+from scheduler.domain.jobs.facts import DEFAULT_MAX_RETRY
 from scheduler.domain.queues import DEFAULT, ROOT
 
 HIERARCHY = "volcano.sh/hierarchy"

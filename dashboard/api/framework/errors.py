@@ -25,7 +25,7 @@ from rest_framework.views import set_rollback
 from dashboard.http.middleware import DAMAGED
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.outages import is_damage
 from scheduler.selectors.accounts.access import owner_of

@@ -25,7 +25,7 @@ from scheduler.admission.reading.queue import (
     read_metadata,
 )
 from scheduler.admission.reading.reader import Reader, is_label, shown
-from scheduler.domain.jobs import DEFAULT_MAX_RETRY
+from scheduler.domain.jobs.facts import DEFAULT_MAX_RETRY
 from scheduler.domain.resources import Resources
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")

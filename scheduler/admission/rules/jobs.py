@@ -11,8 +11,8 @@ from scheduler.admission.reading.reader import shown
 from scheduler.admission.reading.waiting_times import check_waiting_time
 from scheduler.admission.reading.workload import JobManifest, TaskManifest
 from scheduler.admission.violations import Violation
-from scheduler.domain.job_policies import read_policies
-from scheduler.domain.jobs import ITERATIONS, needed_tasks, waits_for_itself
+from scheduler.domain.jobs.dependencies import ITERATIONS, needed_tasks, waits_for_itself
+from scheduler.domain.jobs.policies import read_policies
 from scheduler.domain.plans import counted
 
 _LONGEST_POD_NAME = 253

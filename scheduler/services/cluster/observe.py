@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.clusters.base import PodReport, Reported
-from scheduler.domain.job_policies import JobEvent
-from scheduler.domain.jobs import PolicyEvent, PolicyEvents
+from scheduler.domain.jobs.policies import JobEvent
+from scheduler.domain.jobs.reactions import PolicyEvent, PolicyEvents
 from scheduler.models import Pod, PodGroup
 from scheduler.models.bulk import as_parameter, fetch, values_table
 from scheduler.services.cluster.connection import cluster_in_use, cluster_transaction

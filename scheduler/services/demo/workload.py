@@ -14,8 +14,8 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef
 
 from scheduler.admission.violations import Rejected
-from scheduler.domain.job_policies import JobAction
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.domain.mixes import MIXES, Target, draw_job, pause_before
 from scheduler.domain.reasons import ASKS_TOO_MUCH
 from scheduler.domain.traces import TraceJob, manifest_of

@@ -12,7 +12,7 @@ from django.core.exceptions import ObjectDoesNotExist
 
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.files.apply_kinds import apply_item, is_in_the_tree

@@ -16,8 +16,8 @@ from kombu.exceptions import OperationalError
 
 from scheduler import notify
 from scheduler.admission.violations import Rejected, Violation, in_words
-from scheduler.domain.job_policies import JobAction
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.models import BulkItem, BulkRun, Command, Job
 from scheduler.services.accounts.access import Forbidden, OutOfSight
 from scheduler.services.accounts.actors import Actor, Door

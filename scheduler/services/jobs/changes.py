@@ -16,7 +16,8 @@ from scheduler.admission.reading.workload import JobManifest, read_job
 from scheduler.admission.rules.backlogs import is_forbidden_by_state
 from scheduler.admission.rules.workloads import admit_job_change
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.domain.jobs import FINISHED, JobPhase, PolicyEvents
+from scheduler.domain.jobs.phases import FINISHED, JobPhase
+from scheduler.domain.jobs.reactions import PolicyEvents
 from scheduler.domain.plans import counted
 from scheduler.models import Job, Pod, UnmadePods
 from scheduler.selectors.cluster.nodes import OCCUPYING

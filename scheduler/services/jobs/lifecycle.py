@@ -14,20 +14,12 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.domain.job_policies import JobEvent, read_policies
-from scheduler.domain.jobs import (
-    DEFAULT_MAX_RETRY,
-    FINISHED,
-    JobFacts,
-    JobPhase,
-    JobStep,
-    PolicyEvents,
-    TaskCount,
-    dependency_of,
-    follow_policies,
-    ready_tasks,
-    settle,
-)
+from scheduler.domain.jobs.dependencies import dependency_of
+from scheduler.domain.jobs.facts import DEFAULT_MAX_RETRY, JobFacts, JobStep, TaskCount
+from scheduler.domain.jobs.phases import FINISHED, JobPhase
+from scheduler.domain.jobs.policies import JobEvent, read_policies
+from scheduler.domain.jobs.reactions import PolicyEvents, follow_policies
+from scheduler.domain.jobs.settling import ready_tasks, settle
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.services.jobs.pod_creation import create_pods, first_tasks

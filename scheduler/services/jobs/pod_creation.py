@@ -14,7 +14,7 @@ from django.db.models import F
 from kombu.exceptions import OperationalError
 
 from scheduler.admission.reading.waiting_times import waiting_time
-from scheduler.domain.jobs import dependency_of, first_to_begin
+from scheduler.domain.jobs.dependencies import dependency_of, first_to_begin
 from scheduler.domain.resources import Resources
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.models.prepared import PreparedInsert

@@ -12,7 +12,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from scheduler.domain.jobs import JobPhase, JobStep
+from scheduler.domain.jobs.facts import JobStep
+from scheduler.domain.jobs.phases import JobPhase
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.selectors.cluster.nodes import PLACED
 from scheduler.services.jobs import pod_creation

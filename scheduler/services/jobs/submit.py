@@ -17,15 +17,11 @@ from scheduler.admission.reading.workload import JobManifest, TaskManifest, read
 from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
-from scheduler.domain.job_policies import ACTION_NAMES, JobAction
-from scheduler.domain.jobs import (
-    COMMANDS,
-    FINISHED,
-    JobStep,
-    NotPossible,
-    command,
-    phase_after_stopping,
-)
+from scheduler.domain.jobs.commands import COMMANDS, NotPossible, command
+from scheduler.domain.jobs.facts import JobStep
+from scheduler.domain.jobs.phases import FINISHED
+from scheduler.domain.jobs.policies import ACTION_NAMES, JobAction
+from scheduler.domain.jobs.settling import phase_after_stopping
 from scheduler.domain.queues import DEFAULT, QueueTree
 from scheduler.models import Command, Job, Namespace, PodGroup, Queue
 from scheduler.models.prepared import PreparedInsert

@@ -9,8 +9,8 @@ from itertools import groupby
 from scheduler.admission.reading.cluster import CommandManifest, read_command
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Permission
-from scheduler.domain.job_policies import ACTION_NAMES, JobAction
-from scheduler.domain.jobs import COMMANDS, NotPossible
+from scheduler.domain.jobs.commands import COMMANDS, NotPossible
+from scheduler.domain.jobs.policies import ACTION_NAMES, JobAction
 from scheduler.domain.lifecycle import QueueCommand, command_named
 from scheduler.models import Job, Queue
 from scheduler.services.accounts import access

@@ -14,7 +14,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import Client
 
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Job, Node, Pod, PodGroup, QueueFigures
 from scheduler.services.jobs.submit import command_job, submit_job

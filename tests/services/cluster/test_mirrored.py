@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from scheduler.admission.violations import Rejected
-from scheduler.domain.job_policies import JobAction
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.models import AuditEntry, Job, Namespace, Node, PodGroup, Queue
 from scheduler.services.cluster.nodes import (
     cordon_node,

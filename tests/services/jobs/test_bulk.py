@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from scheduler.admission.violations import Rejected
-from scheduler.domain.job_policies import JobAction
+from scheduler.domain.jobs.policies import JobAction
 from scheduler.models import BulkRun, Job
 from scheduler.services.jobs import bulk
 from scheduler.services.jobs.bulk import (

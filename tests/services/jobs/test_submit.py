@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.admission.violations import Rejected
-from scheduler.domain.jobs import NotPossible
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Command, Event, Job, Pod, PodClass, PodGroup, Queue
 from scheduler.services.jobs.pods import template_of
