@@ -41,7 +41,7 @@ from tests.engine.plugins import (
     test_overcommit,
     test_sla,
 )
-from tests.engine.report import test_explain
+from tests.engine.report import test_explain, test_held_back, test_lacking_room, test_too_large
 from tests.engine.state import test_reserved_guarantees
 
 ELSEWHERE = {
@@ -177,14 +177,22 @@ IN_WORDS = {ReasonCode.ON_HOLD, ReasonCode.NOT_PERMITTED, ReasonCode.HIERARCHY_I
 """The figures are somebody's words, and the test has the whole sentence."""
 
 
+TESTS_OF_REASONS = (test_explain, test_held_back, test_lacking_room, test_too_large)
+
+
+def sources_of_tests() -> list[str]:
+    """Of the tests that are about reasons."""
+    sources = []
+    for module in TESTS_OF_REASONS:
+        for name, test in vars(module).items():
+            if name.startswith("test_"):
+                sources.append(inspect.getsource(test))
+    return sources
+
+
 @pytest.mark.parametrize("code", ReasonCode)
 def test_every_reason_has_a_scenario_with_its_figures(code):
-    tests = [
-        inspect.getsource(test)
-        for name, test in vars(test_explain).items()
-        if name.startswith("test_")
-    ]
-    about = [text for text in tests if f"ReasonCode.{code.name}" in text]
+    about = [text for text in sources_of_tests() if f"ReasonCode.{code.name}" in text]
 
     assert about
     assert code in WITHOUT_FIGURES | IN_WORDS or any("figures" in text for text in about)

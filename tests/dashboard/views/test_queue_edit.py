@@ -1,64 +1,23 @@
-"""The queue editor: one form as a page and as what goes into a drawer; as inputs and as YAML; what it does not show it leaves alone."""
+"""The queue editor: one form as a page and in a drawer; what it does not show it leaves alone."""
 
 from __future__ import annotations
 
 from html import unescape
-from typing import Any
 
 import pytest
-import yaml
-from django.contrib.auth import get_user_model
 from django.test import Client
 
-from dashboard.forms.queue_input import form_of_reading
 from dashboard.present.amounts import as_typed, shown
-from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import ClusterState, Node, PolicyVersion, Queue
-from scheduler.selectors.queues.facts import queue_tree
-from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import update_queue
-from tests.dashboard.sample import GPU, add_user, amounts, load_tree
+from tests.dashboard.sample import GPU, add_user, amounts
+from tests.dashboard.views.editing import EDIT, stored, typed
 from tests.dashboard.work import text
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tree")]
+
 
 DRAWER = {"X-Part": "true"}
-EDIT = "/queues/vision/edit/"
-
-
-@pytest.fixture(autouse=True)
-def tree() -> None:
-    load_tree()
-
-
-@pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create(username="admin", is_superuser=True))
-    return client
-
-
-def typed(client: Client, name: str = "vision", **changes: str) -> dict[str, Any]:
-    """What the form sends when nothing is typed but the changes."""
-    form = client.get(f"/queues/{name}/edit/").context["form"]
-    amounts = {
-        f"{quota}:{resource}": amount
-        for resource, given in form.amounts.items()
-        for quota, amount in given.items()
-    }
-    fields = {
-        "weight": form.weight,
-        "priority": form.priority,
-        "dequeue_strategy": form.dequeue_strategy,
-        "reclaimable": "on",
-    }
-    parent = {"parent": form.parent} if form.parent else {}
-    return {"version": "1", **fields, **parent, **amounts, **changes}
-
-
-def stored(name: str = "vision") -> Queue:
-    return Queue.objects.get(name=name)
 
 
 class TestTheMinimumRunningTime:
@@ -189,76 +148,6 @@ class TestWhatTheFormDoesNotShow:
         assert (stored("root").priority, stored("root").parent) == (3, None)
 
 
-class TestFormAndYaml:
-    def test_what_is_typed_goes_along_to_yaml_and_back(self, admin: Client):
-        there = admin.post(EDIT, typed(admin, weight="9", show="yaml"))
-        manifest = yaml.safe_load(there.context["yaml"])
-        back = admin.post(EDIT, {"as": "yaml", "yaml": there.context["yaml"], "show": "form"})
-
-        assert there.context["as_yaml"] is True
-        assert manifest["spec"]["weight"] == 9
-        assert back.context["as_yaml"] is False
-        assert (back.context["form"].weight, back.context["form"].amounts[GPU]["deserved"]) == (
-            "9",
-            "20",
-        )
-        assert stored().resource_version == 1
-
-    def test_a_look_at_the_yaml_is_nothing_to_save(self, admin: Client):
-        assert "data-unsaved" not in text(admin.post(EDIT, typed(admin, show="yaml")))
-        assert "data-unsaved" in text(admin.post(EDIT, typed(admin, weight="9", show="yaml")))
-
-    def test_text_that_can_not_be_read_stays_text(self, admin: Client):
-        answer = admin.post(EDIT, {"as": "yaml", "yaml": "a: [1", "show": "form"})
-
-        assert answer.context["as_yaml"] is True
-        assert answer.context["yaml"] == "a: [1"
-        assert "This is not YAML" in text(answer)
-
-    @pytest.mark.parametrize(
-        ("where", "given"),
-        [
-            (
-                "metadata.labels.team",
-                {"metadata": {"name": "vision", "labels": {"team": "eyes"}}, "spec": {"weight": 2}},
-            ),
-            (
-                "spec.state",
-                {"metadata": {"name": "vision"}, "spec": {"weight": 2, "state": "Suspended"}},
-            ),
-        ],
-    )
-    def test_what_the_form_has_no_place_for_keeps_it_yaml(self, where: str, given: dict[str, Any]):
-        form, obstacles = form_of_reading(given, queue_tree()["vision"])
-
-        assert form is None
-        assert [obstacle.field for obstacle in obstacles] == [where]
-
-    def test_a_new_queue_turns_too(self, admin: Client):
-        there = admin.post(
-            "/queues/-/new/?parent=research",
-            {"name": "fresh", "parent": "research", "weight": "4", "show": "yaml"},
-        )
-        back = admin.post(
-            "/queues/-/new/", {"as": "yaml", "yaml": there.context["yaml"], "show": "form"}
-        )
-
-        assert (
-            back.context["form"].name,
-            back.context["form"].parent,
-            back.context["form"].weight,
-        ) == ("fresh", "research", "4")
-        assert not Queue.objects.filter(name="fresh").exists()
-
-    @pytest.mark.parametrize(
-        "text_",
-        ["", "5", "[]", "spec: 4", "metadata: 3\nspec: {weight: x}", "spec: {parent: {a: b}}"],
-    )
-    def test_odd_text_is_answered(self, admin: Client, text_: str):
-        for show in ("form", "yaml"):
-            assert admin.post(EDIT, {"as": "yaml", "yaml": text_, "show": show}).status_code == 200
-
-
 def check(client: Client, **fields: str) -> str:
     """What the check of a new queue says, as a reader reads it."""
     data = {"name": "new", "parent": "root", "weight": "1", "priority": "0", **fields}
@@ -374,138 +263,3 @@ def test_what_a_page_shows_can_be_pasted_into_the_form(admin: Client):
 
     assert answer.status_code == 302
     assert (stored("new").weight, stored("new").capability["cpu"]) == (1600, amount)
-
-
-class TestTwoEditors:
-    """Both opened the form; ruth saved first."""
-
-    def opened(self, client: Client, **changes: str) -> dict[str, Any]:
-        context = client.get(EDIT).context
-        return {
-            **typed(client, **changes),
-            "version": str(context["version"]),
-            "opened": context["opened"],
-        }
-
-    def theirs(self, **spec: Any) -> None:
-        update_queue("vision", {"spec": spec}, merge=True, by=Actor("ruth", Door.UI))
-
-    def test_only_what_i_changed_is_written_and_what_they_changed_is_kept_and_told(
-        self, admin: Client
-    ):
-        mine = self.opened(admin, weight="5")
-        self.theirs(priority=3, deserved={"cpu": "280"})
-
-        answer = admin.post(EDIT, mine, follow=True)
-
-        assert (stored().weight, stored().priority, stored().deserved["cpu"]) == (5, 3, 280_000)
-        assert "Saved vision. Changed weight from 1 to 5." in text(answer)
-        assert (
-            "Changed by others meanwhile, and kept: Priority from 0 to 3, Deserved CPU from 300 to 280."
-            in text(answer)
-        )
-
-    def test_a_command_meanwhile_is_no_conflict_and_is_not_undone(self, admin: Client):
-        mine = self.opened(admin, weight="5")
-        command_queue("vision", QueueCommand.SUSPEND)
-
-        admin.post(EDIT, mine)
-
-        assert (stored().weight, stored().state) == (5, "Suspended")
-
-    def test_a_field_that_both_changed_is_asked_about_with_all_three_values(self, admin: Client):
-        mine = self.opened(admin, weight="5")
-        self.theirs(weight=7, priority=3)
-
-        asked = admin.post(EDIT, mine)
-
-        assert asked.status_code == 412
-        (line,) = asked.context["both"]
-        assert line == {"field": "Weight", "base": "1", "mine": "5", "theirs": "7"}
-        assert "They also changed this, and it is kept: Priority from 0 to 3." in text(asked)
-        assert (asked.context["form"].weight, asked.context["form"].priority) == ("5", "3")
-        assert "No rule is broken." in text(asked)
-        assert (stored().weight, stored().priority) == (7, 3)
-
-        again = {
-            **mine,
-            "priority": "3",
-            "version": str(asked.context["version"]),
-            "opened": asked.context["opened"],
-        }
-        admin.post(EDIT, again)
-        assert (stored().weight, stored().priority) == (5, 3)
-
-    def test_as_yaml_it_is_the_same(self, admin: Client):
-        mine = self.opened(admin)
-        manifest = yaml.safe_load(admin.get(f"{EDIT}?as=yaml").context["yaml"])
-        manifest["spec"]["weight"] = 5
-        self.theirs(priority=3)
-
-        admin.post(
-            EDIT,
-            {
-                "as": "yaml",
-                "yaml": yaml.safe_dump(manifest),
-                "version": mine["version"],
-                "opened": mine["opened"],
-            },
-        )
-
-        assert (stored().weight, stored().priority) == (5, 3)
-
-    def test_turning_to_yaml_does_not_forget_what_i_began_with(self, admin: Client):
-        mine = self.opened(admin, weight="5")
-        self.theirs(priority=3)
-
-        turned = admin.post(EDIT, {**mine, "show": "yaml"}).context
-        admin.post(
-            EDIT,
-            {
-                "as": "yaml",
-                "yaml": turned["yaml"],
-                "version": str(turned["version"]),
-                "opened": turned["opened"],
-            },
-        )
-
-        assert (stored().weight, stored().priority) == (5, 3)
-
-    def test_the_check_speaks_of_what_would_be_written(self, admin: Client):
-        mine = self.opened(admin, **{f"deserved:{GPU}": "18"})
-        self.theirs(capability={GPU: "17"}, deserved={GPU: "10"})
-
-        said = unescape(text(admin.post("/queues/-/check/", {**mine, "editing": "vision"})))
-
-        assert "is more than its capability 17" in said
-
-    def test_what_they_and_i_changed_must_be_allowed_together(self, admin: Client):
-        mine = self.opened(admin, **{f"guarantee:{GPU}": "16"})
-        self.theirs(deserved={GPU: "10"})
-
-        answer = admin.post(EDIT, mine)
-
-        assert answer.status_code == 400
-        assert stored().guarantee.amount(GPU) == 0
-
-    @pytest.mark.parametrize(
-        "opened",
-        [
-            "",
-            "{",
-            "[]",
-            '{"spec": 5}',
-            "[" * 5000,
-            '{"metadata": {"name": "vision"}, "spec": {"weight": "x"}}',
-        ],
-    )
-    def test_without_what_i_began_with_nothing_of_theirs_is_overwritten(
-        self, admin: Client, opened: str
-    ):
-        mine = self.opened(admin, weight="5") | {"opened": opened}
-        self.theirs(priority=3)
-
-        answer = admin.post(EDIT, mine)
-
-        assert answer.status_code == 412
-        assert (stored().weight, stored().priority) == (1, 3)
