@@ -1,27 +1,36 @@
-"""The rules of the whole suite: which tests run where, in which order, and what happens when something they need is missing.
+"""The rules of the whole suite.
 
-Markers (a test wears at most one of `postgres`, `processes`, `browser`):
+Which tests run where, in which order, and what happens when something they need is missing.
 
-- none                     runs on SQLite: a real file with the settings of production (WAL, IMMEDIATE), so threads may share it.
-- `@pytest.mark.postgres`  runs on PostgreSQL, wherever it stands and however pytest was called. Use `db` or `transactional_db` as always;
-                           nothing else is needed. The marked tests run in a second pytest process (one a worker; tests/postgres.py) and are reported
-                           here. The server is TEST_DATABASE_URL or comes from a wheel. To use a debugger, run all on PostgreSQL:
-                           `DATABASE_URL=postgres://… python -m pytest tests/services/test_x.py --pdb`.
-- `@pytest.mark.both_databases`  runs twice, as `test_x[sqlite]` and `test_x[postgresql]`; for a whole file `pytestmark = [...]`.
-- `@pytest.mark.processes` starts the real processes; use the `postgres_database` fixture for an empty PostgreSQL database's address.
-- `@pytest.mark.browser`   drives Chromium through pytest-playwright (`page`, `context`, `browser`); runs last, because Playwright keeps an
-                           event loop running that asyncio tests after it would trip over.
-- `@pytest.mark.kubernetes`  needs the programs of `make control-plane`. A test that uses the fixture `control_plane` wears it by itself,
-                           beside any other mark.
-- `@pytest.mark.long`      runs only with `--long` (`make test-long`).
+Markers. A test has at most one of `postgres`, `processes` and `browser`:
 
-In parallel: `-n 2 --dist loadfile --no-loadscope-reorder`, which keeps files together and the order (`--dist loadgroup` would be the obvious
-choice, but groups nothing with pytest 9.2: pytest-xdist issue 1386). `make test` does this.
+- none: runs on SQLite, on a real file with the settings of production (WAL, IMMEDIATE), so that
+  threads may share it.
+- `@pytest.mark.postgres`: runs on PostgreSQL, however pytest was called. Use `db` or
+  `transactional_db` as always; nothing else is needed. The marked tests run in a second pytest
+  process for each worker (tests/postgres.py), and are reported here. The server is
+  TEST_DATABASE_URL, or comes from a wheel. To use a debugger, run everything on PostgreSQL:
+  `DATABASE_URL=postgres://… python -m pytest tests/services/test_x.py --pdb`.
+- `@pytest.mark.both_databases`: runs twice, as `test_x[sqlite]` and `test_x[postgresql]`. For a
+  whole file write `pytestmark = [...]`.
+- `@pytest.mark.processes`: starts the real processes. The fixture `postgres_database` is the
+  address of an empty PostgreSQL database.
+- `@pytest.mark.browser`: drives Chromium through pytest-playwright (`page`, `context`, `browser`).
+  These tests run last, because Playwright keeps an event loop running that later asyncio tests
+  would trip over.
+- `@pytest.mark.kubernetes`: needs the programs of `make control-plane`. A test that uses the
+  fixture `control_plane` gets this mark by itself, beside any other.
+- `@pytest.mark.long`: runs only with `--long` (`make test-long`).
 
-A test with real processes or a browser that fails is tried once more, because a swamped machine can starve either; the summary lists it as
-RERUN, and it fails if it fails twice.
+In parallel: `-n 2 --dist loadfile --no-loadscope-reorder`, as `make test` does. It keeps files
+together, and their order. (`--dist loadgroup` would be the obvious choice, but groups nothing with
+pytest 9.2: pytest-xdist issue 1386.)
 
-Without Chromium, PostgreSQL or a control plane their tests are skipped and the summary says so; in CI (`CI=true`) they fail.
+A test with real processes or a browser that fails is tried once more, because a busy machine can
+starve either. The summary lists it as RERUN. It fails if it fails twice.
+
+Without Chromium, PostgreSQL or a control plane their tests are skipped, and the summary says so. In
+CI (`CI=true`) they fail.
 """
 
 from __future__ import annotations
@@ -33,9 +42,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import postgres
 from tests.control_plane import fixtures as control_plane
+
+# A slow machine is no failure of a test.
+settings.register_profile(
+    "any_machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("any_machine")
 
 # By mark; processes first, as the slowest lot. In CI the control plane is still being built then.
 _ORDER = ("processes", "", "kubernetes", "postgres", "browser")
@@ -84,8 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _sort_by_kind(items: list[pytest.Item]) -> None:
     """Files stay together, and no worker is left alone with a long one at the end.
 
-    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Of the browser's
-    files, those with a whole installation come first, then those with many tests.
+    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Of the
+    browser's files, those with a whole installation come first, then those with many tests.
     """
     on_postgres = {item.path for item in items if _kind(item) == "postgres"}
     tests_of_file = Counter(item.path for item in items)
@@ -159,7 +177,9 @@ _WHAT_IS_MISSING: dict[str, Callable[[], str]] = {
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """SQLite tests use a file: an in-memory database locks whole tables as soon as a second thread looks."""
+    """SQLite tests use a file: an in-memory database locks whole tables as soon as a second thread
+    looks.
+    """
     from django.db import connection
 
     if connection.vendor == "sqlite":
@@ -170,7 +190,10 @@ def django_db_modify_db_settings(
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_password_hashes() -> Iterator[None]:
-    """Hashing a password costs half a second on purpose, at each wrong guess too. The way stays, the repeats do not."""
+    """Hashing a password costs half a second on purpose, at each wrong guess too.
+
+    The way stays, the repeats do not.
+    """
     from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
     with pytest.MonkeyPatch.context() as patch:
@@ -180,7 +203,8 @@ def quick_password_hashes() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def audit_log_is_emptied_between_tests() -> Iterator[None]:
-    """The database refuses to delete audit rows; emptying the tables after a transactional test is the one thing that may.
+    """The database refuses to delete audit rows; emptying the tables after a transactional test is
+    the one thing that may.
 
     The triggers are back at once: the flush ends with the signal that puts them in place.
     """
@@ -224,9 +248,11 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dic
 
 @pytest.fixture(autouse=True)
 def _no_cluster_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forecasts keep what they read, and count, in the process; a test that is rolled back takes that away unseen.
+    """Forecasts keep what they read, and count, in the process; a test that is rolled back takes
+    that away unseen.
 
-    Also a count from before decides which forecast checks the sums, and so how often it asks the database.
+    Also a count from before decides which forecast checks the sums, and so how often it asks the
+    database.
     """
     from scheduler.selectors.sessions import trials
 

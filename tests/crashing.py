@@ -1,8 +1,10 @@
-"""python -m tests.crashing KILLS SEED: a scheduler that is killed over and over again while it works; what is broken afterwards, as JSON.
+"""python -m tests.crashing KILLS SEED: a scheduler that is killed over and over again while it
+works; what is broken afterwards, as JSON.
 
-Each worker is a process of its own that runs sessions, carries decisions out, hears what the cluster reports, submits jobs and gives
-orders to queues, with the code that the real workers run. It is killed (SIGKILL) at a random moment; then the rules are checked, and the
-next one takes over where it stopped. DATABASE_URL says where; without it SQLite under VAR_DIR.
+Each worker is a process of its own that runs sessions, carries decisions out, hears what the
+cluster reports, submits jobs and gives orders to queues, with the code that the real workers run.
+It is killed (SIGKILL) at a random moment; then the rules are checked, and the next one takes over
+where it stopped. DATABASE_URL says where; without it SQLite under VAR_DIR.
 """
 
 from __future__ import annotations
@@ -91,7 +93,9 @@ def _turn() -> None:
 
 
 def _settle() -> None:
-    """The last worker is left alone until it has had its say: it takes over when the lease of the one before has run out."""
+    """The last worker is left alone until it has had its say: it takes over when the lease of the
+    one before has run out.
+    """
     from scheduler.models import SchedulingSession
 
     before = SchedulingSession.objects.latest("number").number
@@ -109,7 +113,9 @@ def _problems() -> list[str]:
 
 
 def _bound_twice() -> list[str]:
-    """The cluster and the database name the same node for every pod, and no pod has two places open."""
+    """The cluster and the database name the same node for every pod, and no pod has two places
+    open.
+    """
     from django.db.models import Count
 
     from scheduler.models import Decision, Pod, SimulatedPod
@@ -188,7 +194,9 @@ def _figures() -> dict[str, Any]:
 
 
 def stopped_past_its_lease() -> dict[str, Any]:
-    """Two workers: the first is stopped (SIGSTOP) between thinking and writing, the second takes over, the first goes on (SIGCONT)."""
+    """Two workers: the first is stopped (SIGSTOP) between thinking and writing, the second takes
+    over, the first goes on (SIGCONT).
+    """
     _prepare()
     from django.db import connection
 

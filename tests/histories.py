@@ -1,4 +1,6 @@
-"""Random histories of a small cluster: whatever people, machines and sessions do to it, drawn from a seed."""
+"""Random histories of a small cluster: whatever people, machines and sessions do to it, drawn from
+a seed.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +158,10 @@ class History:
 
 
 def broken_rules() -> list[str]:
-    """What must never be, whatever happened: full nodes and queues, half gangs, pods in two places."""
+    """What must never be, whatever happened.
+
+    Full nodes and queues, half gangs, pods in two places.
+    """
     return [*_overfull_nodes(), *_overfull_queues(), *_pods_without_place()]
 
 
@@ -205,7 +210,10 @@ def _pods_without_place() -> list[str]:
 
 
 def half_gangs() -> list[str]:
-    """Gangs that have started with fewer than they need. Right after a session, before anything else could have taken a pod."""
+    """Gangs that have started with fewer than they need.
+
+    Right after a session, before anything else could have taken a pod.
+    """
     found = []
     for group in PodGroup.objects.exclude(phase="Completed").prefetch_related("pods"):
         phases = [pod.phase for pod in group.pods.all()]

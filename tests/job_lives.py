@@ -1,4 +1,6 @@
-"""Random lives of jobs: everything that people, policies, machines and sessions do to them, and what must hold whatever happened."""
+"""Random lives of jobs: everything that people, policies, machines and sessions do to them, and
+what must hold whatever happened.
+"""
 
 from __future__ import annotations
 
@@ -259,7 +261,10 @@ def _broken_gang(job: Job, alive: int) -> Iterator[str]:
 
 
 def _broken_tasks(job: Job, pods: list[Pod]) -> Iterator[str]:
-    """Every task that has begun has all its pods and no others; one that waits for another has begun only after that."""
+    """Every task that has begun has all its pods and no others.
+
+    One that waits for another has begun only after that.
+    """
     by_task = {
         task["name"]: [pod for pod in pods if pod.task == task["name"]] for task in job.tasks
     }

@@ -1,7 +1,9 @@
-"""Tests on PostgreSQL inside an SQLite session: the server, and the second pytest process in which the marked tests really run.
+"""Tests on PostgreSQL inside an SQLite session: the server, and the second pytest process in which
+the marked tests really run.
 
-Django settles its database once per process. So the tests marked `postgres` are handed to a child pytest whose DATABASE_URL names a
-PostgreSQL, and what it reports is shown here under the tests' own names: one command, one summary, and no patched connections.
+Django settles its database once per process. So the tests marked `postgres` are handed to a child
+pytest whose DATABASE_URL names a PostgreSQL, and what it reports is shown here under the tests' own
+names: one command, one summary, and no patched connections.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class NoPostgresError(Exception):
 
 @cache
 def server_url() -> str:
-    """A PostgreSQL to test on: TEST_DATABASE_URL, or one started from the wheel that goes away with this process."""
+    """A PostgreSQL to test on: TEST_DATABASE_URL, or one started from the wheel that goes away with
+    this process.
+    """
     return os.environ.get("TEST_DATABASE_URL") or _started_from_the_wheel()
 
 
@@ -100,7 +104,8 @@ class ReportWriter:
 
 
 class Delegate:
-    """In the SQLite session: runs the tests marked `postgres` in child processes, when the first of them has its turn.
+    """In the SQLite session: runs the tests marked `postgres` in child processes, when the first of
+    them has its turn.
 
     With xdist there are as many children as workers, so that no worker only waits.
     """
@@ -152,7 +157,10 @@ class Delegate:
         return int(workerinput.get("workercount", 1))
 
     def _run_share(self, number: int, names: list[str], *, wait: bool) -> None:
-        """Run a child for it, or read what another worker's child found; all workers have collected the same tests."""
+        """Run a child for it, or read what another worker's child found.
+
+        All workers have collected the same tests.
+        """
         with shared_folder(self._config, f"postgres-{number}", wait=wait) as folder:
             if folder is None:
                 return
@@ -197,7 +205,10 @@ class Delegate:
         return found
 
     def _missing(self, item: pytest.Item) -> pytest.TestReport:
-        words = f"The PostgreSQL session ended without a result for this test. Its output:\n{self._child_output[-4000:]}"
+        words = (
+            "The PostgreSQL session ended without a result for this test. Its "
+            f"output:\n{self._child_output[-4000:]}"
+        )
         return pytest.TestReport(
             item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call"
         )
@@ -239,7 +250,10 @@ def with_database(address: str, name: str) -> str:
 
 
 def new_database(name: str) -> str:
-    """An empty database of that name on the test server, and its address; an older one of that name is dropped."""
+    """An empty database of that name on the test server, and its address.
+
+    An older one of that name is dropped.
+    """
     import psycopg
     from psycopg import sql
 

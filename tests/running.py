@@ -1,8 +1,8 @@
-"""A real installation for tests: `manage.py up` in a folder and on a port of its own, watched from outside.
+"""A real installation for tests: `manage.py up` in a folder and on a port of its own, watched from
+outside.
 
-with Running(tmp_path / "var", demo=False) as site:      # started, and its web process answers
-    site.get("/accounts/login/").status_code
-    site.kill("redis"); site.wait_until_sessions_run()
+with Running(tmp_path / "var", demo=False) as site: # started, and its web process answers
+site.get("/accounts/login/").status_code site.kill("redis"); site.wait_until_sessions_run()
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class Running:
             ended = self.process.poll() is not None and not condition()
             if ended or time.monotonic() > deadline:
                 raise AssertionError(
-                    f"waited in vain for {what}; exit code {self.process.poll()}; output:\n{self.output()}"
+                    f"waited in vain for {what}; exit code {self.process.poll()}; "
+                    f"output:\n{self.output()}"
                 )
             time.sleep(0.2)
 
@@ -205,7 +206,9 @@ def command_line(pid: int) -> str:
 
 
 def is_running(pid: int) -> bool:
-    """A zombie does not run any more: it only waits for its parent, in a test container perhaps for ever."""
+    """A zombie does not run any more: it only waits for its parent, in a test container perhaps for
+    ever.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,6 @@
-"""The house rules that code can check: imports point one way, the command line stays light, no migration is missing."""
+"""The house rules that code can check: imports point one way, the command line stays light, no
+migration is missing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def test_imports_point_one_way():
     ],
 )
 def test_importing_it_loads_no_framework(module: str, frameworks: set[str]):
-    """The import contracts read the code; this is what really happens, parents of the package included."""
+    """The import contracts read the code.
+
+    This is what really happens, parents of the package included.
+    """
     program = (
         f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
     )

@@ -1,4 +1,6 @@
-"""Tests lie where their code lies: `tests/engine/actions` tests `scheduler/engine/actions`, and so on."""
+"""Tests lie where their code lies: `tests/engine/actions` tests `scheduler/engine/actions`, and so
+on.
+"""
 
 from __future__ import annotations
 

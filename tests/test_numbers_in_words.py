@@ -18,8 +18,14 @@ from scheduler.domain.jobs.settling import settle
 
 def test_what_a_session_did():
     assert [words.count_in_words(name, 1) for name in words.COUNTS] == [
-        "1 pod placed", "1 pod evicted", "1 preemption tried", "1 lost to others", "1 gang written", "1 queue written", "1 change read",
-    ]  # fmt: skip
+        "1 pod placed",
+        "1 pod evicted",
+        "1 preemption tried",
+        "1 lost to others",
+        "1 gang written",
+        "1 queue written",
+        "1 change read",
+    ]
     assert words.count_in_words("binds", 3) == "3 pods placed"
     assert words.count_in_words("somethingNew", 1) == "1 somethingNew"
 

@@ -1,4 +1,6 @@
-"""One word for one thing: what pages, API, command line, errors and docs used to say otherwise is said nowhere any more."""
+"""One word for one thing: what pages, API, command line, errors and docs used to say otherwise is
+said nowhere any more.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,17 @@ RETIRED = {
     r"[Pp]ut in force": "Apply policy",
     r"is made\. Grant": "Account ruth created",
     r"[Ll]ast here": "Last sign-in",
-    r"under its limit|over the limit|an empty limit|[Oo]f limit|>Limit<|Limit of|higher limit": "capability",
+    (
+        r"under its limit|over the limit|an empty limit|[Oo]f limit|>Limit<|Limit of|higher "
+        r"limit"
+    ): "capability",
     r"[Hh]as not been looked at yet": "what keeps it from being tried",
     r"\b[Cc]an not\b": "cannot",
     r"\b(he|his|him|himself)\b": "they, their",
     r"[Ss]eeds? 00[0-9]": "the queue design and the others of docs/origins.md",
     r"\bthe contract\b(?!s)": "what it is: Volcano's six counts, the shape of Kubernetes",
-    r"No scheduling session since|The last session ended": "No scheduling for 12 s (normally every 1 s)",
+    r"No scheduling session since": "No scheduling for 12 s (normally every 1 s)",
+    r"The last session ended": "No scheduling for 12 s (normally every 1 s)",
     r"TreeWork": "TreeEdit",
     r"\bfarewell\(|[._-]farewell|[Ff]arewell\b(?=\.html| =)": "close_first, CloseThenDelete",
     r"def \w*told\w*\(": "what it gives: count_in_words",

@@ -67,12 +67,17 @@ def job(name: str, queue: str = "default", **shape: Any) -> Job:
 
 
 def let_age() -> None:
-    """As if all pods had run for a day: nobody is spared for having just started, or is expected to end soon."""
+    """As if all pods had run for a day: nobody is spared for having just started, or is expected to
+    end soon.
+    """
     Pod.objects.filter(phase="Running").update(started_at=timezone.now() - timedelta(days=1))
 
 
 def pass_time(seconds: float) -> None:
-    """Turn the simulated clock and tell the database what happened; in steps, as time really passes."""
+    """Turn the simulated clock and tell the database what happened.
+
+    In steps, as time really passes.
+    """
     SimulatedCluster.objects.filter(pk=1).update(speed=1.0)
     while seconds > 0:
         step = min(seconds, 20.0)

@@ -1,4 +1,6 @@
-"""python -m tests.bench [--json] [--quick] [--only PART]: how fast a session is, against a naive twin, and how it grows."""
+"""python -m tests.bench [--json] [--quick] [--only PART]: how fast a session is, against a naive
+twin, and how it grows.
+"""
 
 from __future__ import annotations
 

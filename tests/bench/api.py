@@ -1,4 +1,6 @@
-"""The API at a steady rate on PostgreSQL: queue list, job list, submit and explain against a view that does one SELECT 1."""
+"""The API at a steady rate on PostgreSQL: queue list, job list, submit and explain against a view
+that does one SELECT 1.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _EVERY_SECONDS = 0.02  # one request of any kind each; the same rate for all
 
 
 def api(scale: float, repetitions: int) -> list[Row]:
-    """p50 and p99 in milliseconds, idle and while sessions run, and how many times the empty view's."""
+    """p50 and p99 in milliseconds, idle and while sessions run, and how many times the empty
+    view's.
+    """
     with a_database():
         token = _fill(scale)
         with (

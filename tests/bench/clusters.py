@@ -24,7 +24,10 @@ SHAPES = [
 
 @dataclass(frozen=True)
 class Size:
-    """How large a cluster is. `gangs` is the largest gang; `fullness` scales what running pods take, 1.0 fills every node."""
+    """How large a cluster is.
+
+    `gangs` is the largest gang; `fullness` scales what running pods take, 1.0 fills every node.
+    """
 
     nodes: int = 1_000
     pending: int = 1_000
@@ -60,14 +63,19 @@ def queue_tree(count: int, random: Random) -> tuple[list[Queue], list[str]]:
 
 
 def request(random: Random, crowd: int = 1) -> Resources:
-    """What a pod asks for; where many share a node (`crowd`), a fraction of it and no GPU, so that no node is over-full."""
+    """What a pod asks for.
+
+    Where many share a node (`crowd`), a fraction of it and no GPU, so that no node is over-full.
+    """
     cpu, memory, gpu = random.choice(SHAPES)
     amounts = {"cpu": cpu * 1000 // crowd, "memory": memory * GIB // crowd}
     return Resources({**amounts, "nvidia.com/gpu": gpu * 1000} if gpu and crowd == 1 else amounts)
 
 
 def roomy(size: Size) -> Cluster:
-    """The scenario of the aims: gangs of 1 to `largest_gang` wait, running pods are spread over the nodes, and there is room."""
+    """The scenario of the aims: gangs of 1 to `largest_gang` wait, running pods are spread over the
+    nodes, and there is room.
+    """
     random = Random(size.seed)
     queues, leaves = queue_tree(size.queues, random)
     nodes = tuple(Node(f"n-{number:05}", NODE) for number in range(size.nodes))
@@ -139,7 +147,10 @@ def _pending(size: Size, random: Random, leaves: list[str]) -> tuple[list[PodGro
 
 
 def contended(size: Size, *, admitted: bool = False) -> Cluster:
-    """Every node is full; one gang of `largest_gang` in a queue that has nothing yet asks for what it deserves."""
+    """Every node is full.
+
+    One gang of `largest_gang` in a queue that has nothing yet asks for what it deserves.
+    """
     random = Random(size.seed)
     queues, leaves = queue_tree(size.queues, random)
     nodes = tuple(Node(f"n-{number:05}", NODE) for number in range(size.nodes))
@@ -168,7 +179,9 @@ def _filling_request(size: Size) -> Resources:
 
 
 def _filling(size: Size, leaves: list[str]) -> tuple[list[PodGroup], list[Pod]]:
-    """Jobs of eight that need only four: the other half is surplus, which reclaim may take without breaking a gang."""
+    """Jobs of eight that need only four: the other half is surplus, which reclaim may take without
+    breaking a gang.
+    """
     wants = _filling_request(size)
     groups = [
         PodGroup(
@@ -227,7 +240,10 @@ def _urgent(size: Size) -> Cluster:
 
 
 def _rush(size: Size) -> Cluster:
-    """Full nodes; in every team gangs of two with high priority wait, as many as there are nodes, of many shapes."""
+    """Full nodes.
+
+    In every team gangs of two with high priority wait, as many as there are nodes, of many shapes.
+    """
     full = contended(size, admitted=True)
     leaves = [queue.name for queue in full.queues if queue.name.startswith("team")]
     groups, pods = _gangs("rush", size.nodes, 2, leaves, priority=100)
@@ -237,7 +253,9 @@ def _rush(size: Size) -> Cluster:
 def _gangs(
     name: str, count: int, members: int, leaves: list[str], *, priority: int = 0, cores: int = 3
 ) -> tuple[list[PodGroup], list[Pod]]:
-    """Gangs that are admitted, leaf after leaf, each of one of 35 shapes: up to 7 x `cores` and 5 GiB a pod."""
+    """Gangs that are admitted, leaf after leaf, each of one of 35 shapes: up to 7 x `cores` and 5
+    GiB a pod.
+    """
     groups = [
         PodGroup(
             f"{name}-{number:05}",
@@ -282,7 +300,10 @@ def _starving(size: Size) -> Cluster:
 
 
 def _everybody(size: Size) -> Cluster:
-    """Full nodes; in every team gangs of four wait, as many as there are nodes in five, of many shapes."""
+    """Full nodes.
+
+    In every team gangs of four wait, as many as there are nodes in five, of many shapes.
+    """
     full = contended(size)
     leaves = [queue.name for queue in full.queues if queue.name.startswith("team")]
     groups, pods = _gangs("ask", size.nodes // 5, 4, leaves)

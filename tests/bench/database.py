@@ -1,4 +1,6 @@
-"""The data path on PostgreSQL: whole sessions from changed rows to committed decisions, and the write-back against its floor."""
+"""The data path on PostgreSQL: whole sessions from changed rows to committed decisions, and the
+write-back against its floor.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ LARGE = Size(nodes=10_000, pending=10_000, running=100_000)
 
 @contextmanager
 def a_database() -> Iterator[None]:
-    """An empty PostgreSQL with all tables, for this process; Django must not have been set up before."""
+    """An empty PostgreSQL with all tables, for this process; Django must not have been set up
+    before.
+    """
     import django
     from django.conf import settings
     from django.core.management import call_command
@@ -134,7 +138,8 @@ def _insert_pods(rows: list[tuple[Any, ...]]) -> None:
     names = ", ".join(columns)
     parameter = as_parameter(dict(zip(columns, row, strict=True)) for row in rows)
     execute(
-        f'INSERT INTO scheduler_pod ({names}, task, "index", job_version, borrowed, planned_exit_code, message, unwanted) '
+        f'INSERT INTO scheduler_pod ({names}, task, "index", job_version, borrowed, '
+        "planned_exit_code, message, unwanted) "
         f"SELECT {names}, '', 0, 0, false, 0, '', false FROM {values_table('d', columns)}",
         [parameter],
     )
@@ -162,14 +167,19 @@ class Bench:
         return result
 
     def undo(self) -> None:
-        """Everything that was placed waits again, as before; what that changes is read here, outside of any measurement."""
+        """Everything that was placed waits again, as before.
+
+        What that changes is read here, outside of any measurement.
+        """
         from scheduler.models.bulk import execute
 
         execute(
-            "UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, bound_at = NULL WHERE phase = 'Binding'"
+            "UPDATE scheduler_pod SET phase = 'Pending', node_id = NULL, bound_at = NULL "
+            "WHERE phase = 'Binding'"
         )
         execute(
-            "UPDATE scheduler_podgroup SET phase = 'Pending', conditions = '[]' WHERE name LIKE 'new-%%'"
+            "UPDATE scheduler_podgroup SET phase = 'Pending', conditions = '[]' WHERE name "
+            "LIKE 'new-%%'"
         )
         execute("DELETE FROM scheduler_decision")
         execute("VACUUM ANALYZE scheduler_pod")  # as autovacuum does every minute
@@ -180,14 +190,19 @@ class Bench:
 
         self.turn += 1
         execute(
-            "UPDATE scheduler_pod SET borrowed = NOT borrowed WHERE id IN (SELECT id FROM scheduler_pod WHERE phase = 'Running' ORDER BY id "
-            "LIMIT %s OFFSET %s %% (SELECT count(*) - %s + 1 FROM scheduler_pod WHERE phase = 'Running'))",
+            "UPDATE scheduler_pod SET borrowed = NOT borrowed WHERE id IN (SELECT id FROM "
+            "scheduler_pod WHERE phase = 'Running' ORDER BY id "
+            "LIMIT %s OFFSET %s %% (SELECT count(*) - %s + 1 FROM scheduler_pod WHERE "
+            "phase = 'Running'))",
             [count, self.turn * 997, count],
         )
 
 
 def sessions_end_to_end(scale: float, repetitions: int) -> list[Row]:
-    """From the changed rows to the committed decisions. `queries` counts every statement but BEGIN and COMMIT."""
+    """From the changed rows to the committed decisions.
+
+    `queries` counts every statement but BEGIN and COMMIT.
+    """
     size = LARGE if scale == 1 else LARGE.times(nodes=scale, pending=scale, running=scale)
     with a_database():
         fill(roomy(size))
@@ -264,7 +279,10 @@ def _measure(what: str, bench: Bench, before: Callable[[], object], repetitions:
 
 
 def server_seconds() -> float:
-    """Processor time of this connection's server process: on a busy machine the clock tells little."""
+    """Processor time of this connection's server process.
+
+    On a busy machine the clock tells little.
+    """
     from django.db import connection
 
     try:
@@ -284,7 +302,9 @@ def server_seconds() -> float:
 
 
 def _write_back(bench: Bench, repetitions: int) -> list[Row]:
-    """The same placements three ways in turn, each rolled back: a bare update of a narrow table, ours, and `bulk_update`."""
+    """The same placements three ways in turn, each rolled back: a bare update of a narrow table,
+    ours, and `bulk_update`.
+    """
     from django.db import transaction
 
     from scheduler.engine import run_session
@@ -341,7 +361,8 @@ def _floor(bench: Bench, outcome: Any) -> None:
     ids = [resident.pod_ids[bind.row] for bind in outcome.binds]
     nodes = [resident.node_ids[bind.node] for bind in outcome.binds]
     execute(
-        "UPDATE bench_narrow SET phase = 'Binding', node_id = d.node_id FROM unnest(%s::bigint[], %s::bigint[]) AS d(id, node_id) "
+        "UPDATE bench_narrow SET phase = 'Binding', node_id = d.node_id FROM "
+        "unnest(%s::bigint[], %s::bigint[]) AS d(id, node_id) "
         "WHERE bench_narrow.id = d.id",
         [ids, nodes],
     )

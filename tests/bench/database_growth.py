@@ -1,4 +1,6 @@
-"""How a whole session on PostgreSQL grows with the cluster: ten times of one thing at a time, at the same change."""
+"""How a whole session on PostgreSQL grows with the cluster: ten times of one thing at a time, at
+the same change.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class World:
         return self._measured(lambda: self.bench.change(CHANGED))
 
     def _measured(self, before: Callable[[], object]) -> tuple[float, float]:
-        """Processor seconds of our process and the server's together, and seconds by the clock, of one session after `before`."""
+        """Processor seconds of our process and the server's together, and seconds by the clock, of
+        one session after `before`.
+        """
         self.enter()
         before()
         wall, own, server = perf_counter(), process_time(), server_seconds()
@@ -54,7 +58,10 @@ class World:
 
 
 def database_growth(scale: float, repetitions: int) -> list[Row]:
-    """Ratios of processor time, all sizes in turn within one run. What is placed is the same but for ten times the pending pods."""
+    """Ratios of processor time, all sizes in turn within one run.
+
+    What is placed is the same but for ten times the pending pods.
+    """
     base = BASE if scale == 1 else BASE.times(nodes=scale, pending=scale, running=scale)
     sizes = {"base": base, **{f"10 x {name}": base.times(**{name: 10}) for name in AIMS}}
     with a_database():

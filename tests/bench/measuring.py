@@ -1,4 +1,6 @@
-"""Measuring that survives a noisy machine: repetitions of all contestants in turn, medians with their spread, ratios within one run."""
+"""Measuring that survives a noisy machine: repetitions of all contestants in turn, medians with
+their spread, ratios within one run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ Prepared = TypeVar("Prepared")
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each repetition, by the clock and of the processor. A busy machine stretches the first, hardly the second."""
+    """Seconds of each repetition, by the clock and of the processor.
+
+    A busy machine stretches the first, hardly the second.
+    """
 
     wall: tuple[float, ...]
     processor: tuple[float, ...]
@@ -40,7 +45,9 @@ class Timing:
 
 
 def interleaved(contestants: Mapping[str, Work], repetitions: int) -> dict[str, Timing]:
-    """Each contestant once unmeasured, then all of them in turn, so that a slow moment of the machine hits everybody."""
+    """Each contestant once unmeasured, then all of them in turn, so that a slow moment of the
+    machine hits everybody.
+    """
     for work in contestants.values():
         work()
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}

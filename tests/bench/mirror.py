@@ -1,4 +1,6 @@
-"""The mirror of a Kubernetes cluster: the processor's time for each event, from its JSON to the committed row."""
+"""The mirror of a Kubernetes cluster: the processor's time for each event, from its JSON to the
+committed row.
+"""
 
 from __future__ import annotations
 

@@ -189,7 +189,9 @@ def _action_row(what: str, action: str, snapshot: Snapshot, repetitions: int) ->
 
 
 def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
-    """Reclaim with the running pods found and the lines of the queues that lose sorted beforehand; `sortCpuMs` is what that takes."""
+    """Reclaim with the running pods found and the lines of the queues that lose sorted beforehand;
+    `sortCpuMs` is what that takes.
+    """
     losing = sorted(
         {eviction.queue for eviction in run_session(snapshot, VOLCANO, ("reclaim",)).evictions}
     )
@@ -207,7 +209,9 @@ def _after_the_sort(snapshot: Snapshot, repetitions: int) -> Row:
 
 
 def crowds(scale: float, repetitions: int) -> list[Row]:
-    """Many at once: gangs that reclaim, gangs that preempt, and gangs that can never start beside others that can."""
+    """Many at once: gangs that reclaim, gangs that preempt, and gangs that can never start beside
+    others that can.
+    """
     few = min(repetitions, 3)
     size = scaled(THOUSAND, scale)
     rows = [

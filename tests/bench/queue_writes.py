@@ -1,7 +1,9 @@
-"""What writing queues costs: many at once, and one in a tree of a thousand, through the API, on either database.
+"""What writing queues costs: many at once, and one in a tree of a thousand, through the API, on
+either database.
 
-Each database is measured in a process of its own, because Django settles its database once. `cpuMs` is the web process's, without the
-database server's; `statements` is how often the database was asked.
+Each database is measured in a process of its own, because Django settles its database once. `cpuMs`
+is the web process's, without the database server's; `statements` is how often the database was
+asked.
 """
 
 from __future__ import annotations
@@ -123,7 +125,10 @@ def _measured(queues: int, repetitions: int) -> list[Row]:
 
 
 def _tree(queues: int) -> list[Manifest]:
-    """Teams with nine queues each, parents first; what they ask for together is more than the cluster has."""
+    """Teams with nine queues each, parents first.
+
+    What they ask for together is more than the cluster has.
+    """
     teams = [_queue(f"team-{number}", "root", cpu=90) for number in range(queues // 10)]
     return [
         *teams,

@@ -1,4 +1,7 @@
-"""The real site for benchmarks, with one view more: the smallest that asks the database something."""
+"""The real site for benchmarks, with one view more.
+
+The smallest that asks the database something.
+"""
 
 from __future__ import annotations
 

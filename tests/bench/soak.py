@@ -1,8 +1,11 @@
-"""python -m tests.bench.soak [--minutes 60] [--speed 20] [--postgres] [--json]: the demo, left alone at a fast clock, and watched.
+"""python -m tests.bench.soak [--minutes 60] [--speed 20] [--postgres] [--json]: the demo, left
+alone at a fast clock, and watched.
 
-Starts the real installation (`manage.py up`) in a folder of its own, lets the simulated clock run fast, and looks at it from outside now
-and then: memory of each process, session time, rows of each table against their retention, errors in any log. Ends with a verdict on each,
-and with exit code 1 when one does not hold. The tables are kept for minutes instead of hours and days, so that pruning is seen to work.
+Starts the real installation (`manage.py up`) in a folder of its own, lets the simulated clock run
+fast, and looks at it from outside now and then: memory of each process, session time, rows of each
+table against their retention, errors in any log. Ends with a verdict on each, and with exit code 1
+when one does not hold. The tables are kept for minutes instead of hours and days, so that pruning
+is seen to work.
 """
 
 from __future__ import annotations
@@ -162,7 +165,10 @@ def _rows() -> dict[str, int]:
 
 
 def _overdue(now: datetime) -> dict[str, float]:
-    """Minutes by which the oldest row of each table is past its time; below zero: how long it still has."""
+    """Minutes by which the oldest row of each table is past its time.
+
+    Below zero: how long it still has.
+    """
     from scheduler.models import Job, QueueSample
     from scheduler.services.records.retention import ENDED, KEPT, SAMPLES, kept_for
 
@@ -202,7 +208,9 @@ def _show(sample: Sample) -> None:
     largest = sorted(sample.rows.items(), key=lambda item: -item[1])[:7]
     tables = " ".join(f"{name} {count}" for name, count in largest)
     print(
-        f"{sample.minute:6.1f} min | MB {memory} | {sample.sessions} sessions, {sample.binds} binds, {sample.session_ms} ms, p99 {sample.session_ms_p99} | {tables}"
+        f"{sample.minute:6.1f} min | MB {memory} | {sample.sessions} sessions, "
+        f"{sample.binds} binds, {sample.session_ms} ms, p99 {sample.session_ms_p99} | "
+        f"{tables}"
     )
     sys.stdout.flush()
 

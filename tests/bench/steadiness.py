@@ -1,4 +1,7 @@
-"""Is an installation steady? Judges the samples that `tests.bench.soak` took: memory, session time, tables, logs."""
+"""Is an installation steady?
+
+Judges the samples that `tests.bench.soak` took: memory, session time, tables, logs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 
 MEMORY_GROWTH = 1.15
-"""Between the second and the last quarter of the run, for each process. The first quarter is for warming up."""
+"""Between the second and the last quarter of the run, for each process.
+
+The first quarter is for warming up.
+"""
 SESSION_GROWTH = 1.5
 _TROUBLE = re.compile(r"\b(ERROR|CRITICAL|Traceback)\b|\bended \(")
 
@@ -43,24 +49,48 @@ def verdicts(
     most_rows: Mapping[str, int],
     slack_minutes: float = 3.0,
 ) -> list[Verdict]:
-    """`most_rows` for tables that are kept by number; `slack_minutes`: pruning comes once a minute and in small steps."""
+    """`most_rows` for tables that are kept by number; `slack_minutes`: pruning comes once a minute
+    and in small steps.
+    """
     last = samples[-1]
     failed, ran = (
         sum(sample.failed_sessions for sample in samples),
         sum(sample.sessions for sample in samples),
     )
     return [
-        *(_grows(f"memory of {name}, MB", samples, lambda sample, name=name: sample.megabytes.get(name, 0.0), MEMORY_GROWTH, mean)
-          for name in last.megabytes),
-        _grows("session time, ms", samples, lambda sample: sample.session_ms, SESSION_GROWTH, median),
-        *(Verdict(f"{table} within its retention", late <= slack_minutes, f"{late:+.1f} minutes past it")
-          for table, late in last.overdue_minutes.items()),
-        *(Verdict(f"{table} within its number of rows", last.rows.get(table, 0) <= most, f"{last.rows.get(table, 0)} of {most}")
-          for table, most in most_rows.items()),
+        *(
+            _grows(
+                f"memory of {name}, MB",
+                samples,
+                lambda sample, name=name: sample.megabytes.get(name, 0.0),
+                MEMORY_GROWTH,
+                mean,
+            )
+            for name in last.megabytes
+        ),
+        _grows(
+            "session time, ms", samples, lambda sample: sample.session_ms, SESSION_GROWTH, median
+        ),
+        *(
+            Verdict(
+                f"{table} within its retention",
+                late <= slack_minutes,
+                f"{late:+.1f} minutes past it",
+            )
+            for table, late in last.overdue_minutes.items()
+        ),
+        *(
+            Verdict(
+                f"{table} within its number of rows",
+                last.rows.get(table, 0) <= most,
+                f"{last.rows.get(table, 0)} of {most}",
+            )
+            for table, most in most_rows.items()
+        ),
         Verdict("sessions ran and none failed", ran > 0 and not failed, f"{failed} of {ran}"),
         _goes_on(samples),
         _log(log),
-    ]  # fmt: skip
+    ]
 
 
 def _goes_on(samples: Sequence[Sample]) -> Verdict:

@@ -1,5 +1,7 @@
-"""How long a job waits from its submission to its place, with a hundred of them a second: a real installation (`manage.py up`) on PostgreSQL,
-submitted to over HTTP, scheduled and carried out by its own workers."""
+"""How long a job waits from its submission to its place, with a hundred of them a second: a real
+installation (`manage.py up`) on PostgreSQL, submitted to over HTTP, scheduled and carried out by
+its own workers.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _LONGEST_WAIT = (
 
 
 def submits(scale: float, _: int) -> list[Row]:
-    """A minute of submissions; `waitedMs` is from sending the request to the pod's place in the database."""
+    """A minute of submissions; `waitedMs` is from sending the request to the pod's place in the
+    database.
+    """
     seconds = max(5, round(60 * scale))
     with a_database(), tempfile.TemporaryDirectory(prefix="fumarole-submits-") as folder:
         fill(roomy(Size(nodes=1_000, pending=1, running=10_000)))

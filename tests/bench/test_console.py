@@ -1,4 +1,6 @@
-"""The console at size: a tree of 1,000 queues against `json.dumps` of its rows, and a thousand sockets against bare ones. Reported, not asserted."""
+"""The console at size: a tree of 1,000 queues against `json.dumps` of its rows, and a thousand
+sockets against bare ones. Reported, not asserted.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def test_the_tree_of_a_thousand_queues():
     }
 
     print(
-        f"\n{len(rows)} queues, {GANGS} gangs; the page has {len(page.content) / 1e6:.2f} MB; json.dumps of its rows takes {dumped:.1f} ms"
+        f"\n{len(rows)} queues, {GANGS} gangs; the page has {len(page.content) / 1e6:.2f} "
+        f"MB; json.dumps of its rows takes {dumped:.1f} ms"
     )
     for part, taken in parts.items():
         print(f"  {part:24} {taken:7.1f} ms  {taken / dumped:4.1f} x json.dumps")

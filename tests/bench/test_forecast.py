@@ -1,4 +1,5 @@
-"""The check before submitting, while 100,000 pods run: the first one of a process reads everything, the next ones what changed.
+"""The check before submitting, while 100,000 pods run: the first one of a process reads everything,
+the next ones what changed.
 
 python -m pytest tests/bench/test_forecast.py -s
 """

@@ -1,4 +1,5 @@
-"""Every list page with 1,000 and with 100,000 jobs: the CPU time that the server and its SQLite take is reported, the number of queries must be the same.
+"""Every list page with 1,000 and with 100,000 jobs: the CPU time that the server and its SQLite
+take is reported, the number of queries must be the same.
 
 python -m pytest tests/bench/test_lists.py -s
 """
@@ -54,7 +55,9 @@ _ENDED = ("Completed", "Completed", "Completed", "Failed", "Terminated")
 
 
 def add_jobs(first: int, last: int) -> None:
-    """Jobs that have ended, as most have, each with a gang, a pod, an event and an entry in the audit log."""
+    """Jobs that have ended, as most have, each with a gang, a pod, an event and an entry in the
+    audit log.
+    """
     queues = list(Queue.objects.filter(name__in=("vision", "language", "batch")).order_by("name"))
     pod_class = PodClass.objects.first()
     assert pod_class is not None
@@ -76,17 +79,29 @@ def add_jobs(first: int, last: int) -> None:
 def _job(number: int, queues: list[Queue], now: Any) -> Job:
     ended = now - timedelta(seconds=number)
     return Job(
-        namespace="many", name=f"job-{number}", queue=queues[number % len(queues)], owner=f"user-{number % 17}", min_available=1,
-        phase=_ENDED[number % len(_ENDED)], started_at=ended, finished_at=ended,
-    )  # fmt: skip
+        namespace="many",
+        name=f"job-{number}",
+        queue=queues[number % len(queues)],
+        owner=f"user-{number % 17}",
+        min_available=1,
+        phase=_ENDED[number % len(_ENDED)],
+        started_at=ended,
+        finished_at=ended,
+    )
 
 
 def _group(job: Job) -> PodGroup:
     asked = Resources.parse({"cpu": str(1 + job.pk % 8)})
     return PodGroup(
-        namespace="many", name=job.name, queue_id=job.queue_id, job=job, owner=job.owner, phase="Completed", min_resources=asked,
+        namespace="many",
+        name=job.name,
+        queue_id=job.queue_id,
+        job=job,
+        owner=job.owner,
+        phase="Completed",
+        min_resources=asked,
         started_at=job.started_at if job.pk % 3 else None,
-    )  # fmt: skip
+    )
 
 
 def _pod(group: PodGroup, pod_class: PodClass) -> Pod:
@@ -169,7 +184,8 @@ def test_lists_do_not_grow_with_the_tables():
     print(f"\n{'page':<44} {FEW:>8} jobs      {MANY:>8} jobs      queries")
     for path in PAGES:
         print(
-            f"{path:<44} {few[path][0]:>9.1f} ms      {many[path][0]:>9.1f} ms      {few[path][1]} and {many[path][1]}"
+            f"{path:<44} {few[path][0]:>9.1f} ms      {many[path][0]:>9.1f} ms      "
+            f"{few[path][1]} and {many[path][1]}"
         )
     assert {path: count for path, (_, count) in few.items()} == {
         path: count for path, (_, count) in many.items()

@@ -1,4 +1,6 @@
-"""The tree of 1,000 queues in Chromium: first paint, the time to apply a session's update, bytes per update. Reported, not asserted."""
+"""The tree of 1,000 queues in Chromium: first paint, the time to apply a session's update, bytes
+per update. Reported, not asserted.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ CHANGED, ROUNDS = 100, 7
 
 
 def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Playwright keeps an event loop in this thread, which Django would take for an asynchronous program."""
+    """Playwright keeps an event loop in this thread, which Django would take for an asynchronous
+    program.
+    """
 
     def inside() -> Any:
         try:
@@ -115,8 +119,10 @@ def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
 
     print(f"\n1,048 queues: first paint after {paint:.0f} ms")
     print(
-        f"  {CHANGED} changed rows are applied in {statistics.median(many):.1f} ms ({min(many):.1f} to {max(many):.1f}), {many_bytes:,} bytes"
+        f"  {CHANGED} changed rows are applied in {statistics.median(many):.1f} ms "
+        f"({min(many):.1f} to {max(many):.1f}), {many_bytes:,} bytes"
     )
     print(
-        f"  one changed queue sends {one_bytes:,} bytes, {one_bytes / page_bytes:.3%} of the page's {page_bytes:,}"
+        f"  one changed queue sends {one_bytes:,} bytes, {one_bytes / page_bytes:.3%} of "
+        f"the page's {page_bytes:,}"
     )

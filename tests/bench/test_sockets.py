@@ -1,6 +1,8 @@
-"""A thousand open sockets: from the commit to the last delivery, against one prepared frame on bare asyncio sockets. Reported, not asserted.
+"""A thousand open sockets: from the commit to the last delivery, against one prepared frame on bare
+asyncio sockets. Reported, not asserted.
 
-Both servers are processes of their own, and both have the same thousand clients, which read bytes and count messages and do nothing else.
+Both servers are processes of their own, and both have the same thousand clients, which read bytes
+and count messages and do nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ BARE_SERVER = textwrap.dedent("""
     writers = []
     async def client(reader, writer):
         if await reader.readline() == b"go\\n":
-            frame = bytes([0x81, 126]) + int(sys.argv[2]).to_bytes(2, "big") + b"x" * int(sys.argv[2])
+            length = int(sys.argv[2])
+            frame = bytes([0x81, 126]) + length.to_bytes(2, "big") + b"x" * length
             for other in writers:
                 other.write(frame)
             writer.close()

@@ -1,8 +1,9 @@
-"""The same session the straightforward way: an object for every pod, node, job and queue, one question at a time.
+"""The same session the straightforward way: an object for every pod, node, job and queue, one
+question at a time.
 
-This is what a competent person would write first: sums are kept up to date, nothing is sorted or copied twice, and each pod looks at each
-node. It knows the default policy's enqueue and allocate, which do all the work as long as there is room; a test holds its placements
-against the engine's.
+This is what a competent person would write first: sums are kept up to date, nothing is sorted or
+copied twice, and each pod looks at each node. It knows the default policy's enqueue and allocate,
+which do all the work as long as there is room; a test holds its placements against the engine's.
 """
 
 from __future__ import annotations
@@ -161,7 +162,10 @@ class TwinQueue:
 
 
 def fill(amount: int, rows: list[tuple[int, int, int]]) -> list[int]:
-    """Each (weight, floor, ceiling) gets clamp(level x weight, floor, ceiling); the level is found by walking the breakpoints."""
+    """Each (weight, floor, ceiling) gets clamp(level x weight, floor, ceiling).
+
+    The level is found by walking the breakpoints.
+    """
     rows = [(weight, floor, max(floor, ceiling)) for weight, floor, ceiling in rows]
     floors, ceilings = [floor for _, floor, _ in rows], [ceiling for _, _, ceiling in rows]
     if sum(floors) >= amount:
@@ -343,7 +347,9 @@ class Twin:
                 heapq.heappush(queue.jobs, (job.order(self.total), job))
 
     def _next_queue(self, queue: TwinQueue) -> TwinQueue | None:
-        """The best leaf with jobs below: at each level the best child, and among equals the one with the best leaf."""
+        """The best leaf with jobs below: at each level the best child, and among equals the one
+        with the best leaf.
+        """
         if not queue.children:
             return queue if queue.jobs else None
         below = [

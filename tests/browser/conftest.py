@@ -1,4 +1,7 @@
-"""A real server, a real Redis and Chromium. The server reads the tests' own database, so that a test can change what a page shows."""
+"""A real server, a real Redis and Chromium.
+
+The server reads the tests' own database, so that a test can change what a page shows.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from tests.browser.server import ConsoleServer
 from tests.dashboard.conftest import RedisServer
 from tests.dashboard.sample import PASSWORD, add_user, load_tree
 
-# Playwright keeps an event loop in this thread, which pytest-django would otherwise take for an asynchronous program.
+# Playwright keeps an event loop in this thread. Without this pytest-django would take it for an
+# asynchronous program.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 expect.set_options(timeout=30_000)
 
@@ -58,7 +62,9 @@ def console_process(
 
 @pytest.fixture
 def act() -> Callable[..., Any]:
-    """Run a function that changes the database, as another process would: in a thread with its own connection."""
+    """Run a function that changes the database, as another process would: in a thread with its own
+    connection.
+    """
 
     def run(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         def inside() -> Any:
@@ -104,7 +110,10 @@ def console(
 
 @cache
 def _hashed() -> str:
-    """The accounts' password as it is stored; making it takes long on purpose, so it is made once."""
+    """The accounts' password as it is stored.
+
+    Making it takes long on purpose, so it is made once.
+    """
     return make_password(PASSWORD)
 
 
@@ -129,7 +138,10 @@ def sign_in(page: Page, name: str = "admin", password: str = PASSWORD) -> None:
 def signed_in(
     console: ConsoleServer, browser: Browser, act: Callable[..., Any]
 ) -> Iterator[Callable[..., Page]]:
-    """Open a page in a browser of its own, signed in; fails the test if its console shows an error."""
+    """Open a page in a browser of its own, signed in.
+
+    Fails the test if its console shows an error.
+    """
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -154,7 +166,10 @@ def signed_in(
 
 
 def is_complaint(text: str) -> bool:
-    """What the browser says about the page itself; a connection that a test cuts on purpose is not one."""
+    """What the browser says about the page itself.
+
+    A connection that a test cuts on purpose is not one.
+    """
     return "Content Security Policy" in text or "Uncaught" in text or "SyntaxError" in text
 
 

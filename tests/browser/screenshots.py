@@ -1,7 +1,9 @@
-"""`make screenshots`: starts everything on an empty folder, waits until it lives, and takes every page in light and dark, wide and narrow.
+"""`make screenshots`: starts everything on an empty folder, waits until it lives, and takes every
+page in light and dark, wide and narrow.
 
-All pictures go to build/screenshots/; those that README and docs show are copied to docs/images/. With names of pages as arguments only
-those are taken: `python -m tests.browser.screenshots queues queue`.
+All pictures go to build/screenshots/; those that README and docs show are copied to docs/images/.
+With names of pages as arguments only those are taken: `python -m tests.browser.screenshots queues
+queue`.
 """
 
 from __future__ import annotations
@@ -219,7 +221,9 @@ def take_all(url: str, password: str, wanted: list[str]) -> None:
 
 
 def take_pages(context: BrowserContext, options: str, wanted: list[str]) -> None:
-    """One tab for all: each page is left before the next is opened, so that no two of them burden the server."""
+    """One tab for all: each page is left before the next is opened, so that no two of them burden
+    the server.
+    """
     page = context.new_page()
     for name in wanted or [*PAGES, *LINKED, *SCENES]:
         path, act = (
@@ -291,7 +295,8 @@ def keep() -> None:
         if (OUT / f"{taken}.png").exists():
             shutil.copyfile(OUT / f"{taken}.png", images / kept)
     print(
-        f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}, {len(KEPT)} of them copied to docs/images"
+        f"{len(list(OUT.glob('*.png')))} pictures in {OUT.relative_to(ROOT)}, {len(KEPT)} "
+        "of them copied to docs/images"
     )
 
 

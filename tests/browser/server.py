@@ -1,4 +1,6 @@
-"""The real web server for browser tests and screenshots: uvicorn on the database and the Redis it is given."""
+"""The real web server for browser tests and screenshots: uvicorn on the database and the Redis it
+is given.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The API's own pages in a browser: a form that is filled, tried, refused and sent, and pages that everybody can read."""
+"""The API's own pages in a browser: a form that is filled, tried, refused and sent, and pages that
+everybody can read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Open, close, suspend, resume in the browser: from the click to the final state, with a second browser watching."""
+"""Open, close, suspend, resume in the browser: from the click to the final state, with a second
+browser watching.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def finish(name: str) -> None:
 
 
 def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
-    """The suspension design: suspend, change the quota in peace while jobs may still be submitted, resume."""
+    """The suspension design: suspend, change the quota in peace while jobs may still be submitted,
+    resume.
+    """
     admin, watcher = signed_in("/queues/research/"), signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 
@@ -81,7 +85,10 @@ def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
 
 
 def test_close_drain_delete(signed_in: Opens, act: Acts):
-    """The queue state design: close, wait until what runs is done, delete; the page says at each step how far it is."""
+    """The queue state design: close, wait until what runs is done, delete.
+
+    The page says at each step how far it is.
+    """
     admin, watcher = signed_in("/queues/vision/"), signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
     act(add_gang, "vision", "label-2")
@@ -113,7 +120,9 @@ def test_close_drain_delete(signed_in: Opens, act: Acts):
 
 
 def test_close_and_delete_in_one_step(signed_in: Opens, act: Acts):
-    """The queue is closed at once, says what will become of it, and is gone when the last gang is done."""
+    """The queue is closed at once, says what will become of it, and is gone when the last gang is
+    done.
+    """
     admin, watcher = signed_in("/queues/vision/delete/"), signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 

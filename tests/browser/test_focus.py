@@ -1,4 +1,6 @@
-"""Whoever walks by keys sees where he is: every kind of control on every page shows the focus, with contrast, light and dark."""
+"""Whoever walks by keys sees where he is: every kind of control on every page shows the focus, with
+contrast, light and dark.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ PAGES = [
     "/users/",
     "/users/-/grants/?queue=vision",
 ]
-# One of each kind gets the focus; the answer is those whose ring is missing or too faint, with what was found of it.
+# One control of each kind gets the focus. The answer lists those whose ring is missing or too
+# faint, with the contrast that was found.
 UNSEEN = """(least) => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {
@@ -41,7 +44,10 @@ UNSEEN = """(least) => {
     canvas.fillRect(0, 0, 1, 1);
     return [...canvas.getImageData(0, 0, 1, 1).data];
   };
-  const over = ([r, g, b, a], [r0, g0, b0]) => [[r, r0], [g, g0], [b, b0]].map(([top, below]) => (top * a + below * (255 - a)) / 255);
+  const over = ([r, g, b, a], [r0, g0, b0]) => {
+    const mixed = ([top, below]) => (top * a + below * (255 - a)) / 255;
+    return [[r, r0], [g, g0], [b, b0]].map(mixed);
+  };
   const ground = (element) => {
     for (let at = element; at; at = at.parentElement) {
       const colour = rgba(getComputedStyle(at).backgroundColor);
@@ -49,8 +55,11 @@ UNSEEN = """(least) => {
     }
     return [255, 255, 255, 255];
   };
-  const light = (rgb) => rgb.slice(0, 3).map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const linear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  const weights = [0.2126, 0.7152, 0.0722];
+  const light = (rgb) => rgb.slice(0, 3)
+    .map((part) => linear(part / 255))
+    .reduce((sum, part, at) => sum + part * weights[at], 0);
   const contrast = (one, other) => {
     const [dark, bright] = [light(one), light(other)].sort((a, b) => a - b);
     return (bright + 0.05) / (dark + 0.05);
@@ -58,23 +67,31 @@ UNSEEN = """(least) => {
   const rings = (element) => {
     const style = getComputedStyle(element);
     const found = [];
-    if (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2) found.push(style.outlineColor);
+    const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+    if (outlined) found.push(style.outlineColor);
     if (element.matches(".search") && style.boxShadow !== "none") found.push(style.borderTopColor);
     if (element.matches(".cell") && parseFloat(style.strokeWidth) >= 2) found.push(style.stroke);
-    return found.map((colour) => contrast(over(rgba(colour), ground(element.parentElement)), ground(element.parentElement)));
+    const below = ground(element.parentElement);
+    return found.map((colour) => contrast(over(rgba(colour), below), below));
   };
   const kinds = new Map();
-  for (const element of document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")) {
+  const controls = "a[href], button, input, select, textarea, summary, [tabindex='0']";
+  for (const element of document.querySelectorAll(controls)) {
     const box = element.getBoundingClientRect();
-    const hidden = !box.width || !box.height || element.disabled || element.tabIndex < 0 || getComputedStyle(element).visibility === "hidden";
-    const kind = [element.tagName, element.type ?? "", element.getAttribute("class") ?? "", element.parentElement.tagName].join(" ");
+    const invisible = getComputedStyle(element).visibility === "hidden";
+    const unreachable = element.disabled || element.tabIndex < 0;
+    const hidden = !box.width || !box.height || unreachable || invisible;
+    const classes = element.getAttribute("class") ?? "";
+    const inside = element.parentElement.tagName;
+    const kind = [element.tagName, element.type ?? "", classes, inside].join(" ");
     if (!hidden && !kinds.has(kind)) kinds.set(kind, element);
   }
   const unseen = [];
   for (const [kind, element] of kinds) {
     element.focus();
     if (document.activeElement !== element) continue;
-    const best = Math.max(0, ...[element, element.closest(".search"), element.querySelector(".cell")].filter(Boolean).flatMap(rings));
+    const ringed = [element, element.closest(".search"), element.querySelector(".cell")];
+    const best = Math.max(0, ...ringed.filter(Boolean).flatMap(rings));
     if (best < least) unseen.push(`${kind}: ${best.toFixed(2)}`);
   }
   return { unseen, looked: kinds.size };
@@ -138,7 +155,8 @@ def test_a_date_shows_it_in_each_of_its_parts(signed_in: Opens):
     page.keyboard.press("Tab")
     for _ in range(3):
         shown = page.evaluate(
-            "getComputedStyle(document.activeElement).outlineStyle + ' ' + document.activeElement.type"
+            "getComputedStyle(document.activeElement).outlineStyle + ' ' + "
+            "document.activeElement.type"
         )
         assert shown.startswith("solid date")
         page.keyboard.press("Tab")

@@ -1,4 +1,6 @@
-"""A walk without a mouse: sign in, the tree, a queue closed and opened, a job, a queue made and deleted. The focus is always to be seen."""
+"""A walk without a mouse: sign in, the tree, a queue closed and opened, a job, a queue made and
+deleted. The focus is always to be seen.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 FOCUS = """() => {
   const here = document.activeElement;
   if (!here || here === document.body) return {name: "", problem: "the focus is lost"};
-  const name = (here.getAttribute("aria-label") || here.labels?.[0]?.textContent || here.dataset.key || here.textContent || "").trim().replace(/\\s+/g, " ");
+  const label = here.getAttribute("aria-label") || here.labels?.[0]?.textContent;
+  const words = label || here.dataset.key || here.textContent || "";
+  const name = words.trim().replace(/\\s+/g, " ");
   const shown = (element) => {
     const style = element && getComputedStyle(element);
-    return style && ((style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none");
+    if (!style) return false;
+    const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+    return outlined || style.boxShadow !== "none";
   };
   const box = here.getBoundingClientRect();
   const problem = !box.width || !box.height ? "it is not on the page"
@@ -53,7 +59,9 @@ class Walker:
         return str(found["name"])
 
     def tab_to(self, name: str) -> None:
-        """Not further than once round: between the last and the first thing of a page lies the browser's own frame."""
+        """Not further than once round: between the last and the first thing of a page lies the
+        browser's own frame.
+        """
         passed: list[str] = []
         while not passed or not re.fullmatch(name, passed[-1]):
             assert len(passed) < MOST_TABS, f"{name} is not reached; on the way were {passed}"
@@ -122,7 +130,8 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(at_work: Callable[[str], Wal
     for _ in range(20):
         walker.press("Tab")
         assert walker.page.evaluate(
-            "document.activeElement === document.body || document.getElementById('dialog').contains(document.activeElement)"
+            "document.activeElement === document.body || "
+            "document.getElementById('dialog').contains(document.activeElement)"
         )
     walker.press("Escape")
 

@@ -1,4 +1,6 @@
-"""A tree of many queues in a real browser: folded as far as it fits, searched by words, with the way there in sight and names to be read."""
+"""A tree of many queues in a real browser: folded as far as it fits, searched by words, with the
+way there in sight and names to be read.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,8 @@ def test_names_are_whole_and_their_column_takes_the_width_it_is_given(signed_in:
     page = live(signed_in("/queues/?levels=0", viewport={"width": 1440, "height": 900}))
     name = row(page, f"division-0-team-0-{LONG}-0").locator(".c-name")
     assert name.locator("a").evaluate(
-        "link => link.scrollWidth <= link.clientWidth || getComputedStyle(link).overflow === 'visible'"
+        "link => link.scrollWidth <= link.clientWidth || getComputedStyle(link).overflow "
+        "=== 'visible'"
     )
     before = name.bounding_box()
 

@@ -1,4 +1,6 @@
-"""Pages that stay open all day: rows that move away, changes nobody sees, answers that fail, charts that go on."""
+"""Pages that stay open all day: rows that move away, changes nobody sees, answers that fail, charts
+that go on.
+"""
 
 from __future__ import annotations
 

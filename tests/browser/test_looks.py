@@ -1,4 +1,6 @@
-"""What only a drawn page shows: words that are cut off, buttons that break, what lies out of sight, what paper shows."""
+"""What only a drawn page shows: words that are cut off, buttons that break, what lies out of sight,
+what paper shows.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Opens = Callable[..., Page]
 PHONE = {"width": 360, "height": 780}
-CUT_OFF = "nodes => nodes.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.textContent)"
-IN_SIGHT = "node => node.getBoundingClientRect().left >= 0 && node.getBoundingClientRect().right <= innerWidth"
+CUT_OFF = (
+    "nodes => nodes.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => "
+    "node.textContent)"
+)
+IN_SIGHT = (
+    "node => node.getBoundingClientRect().left >= 0 && node.getBoundingClientRect().right <= "
+    "innerWidth"
+)
 SEVERAL_LINES = """rows => rows.filter(row => {
-    const [first, last] = [row.firstElementChild, row.lastElementChild].map(cell => cell.getBoundingClientRect());
+    const first = row.firstElementChild.getBoundingClientRect();
+    const last = row.lastElementChild.getBoundingClientRect();
     return last.top > first.bottom || last.right > row.getBoundingClientRect().right + 1;
 }).map(row => row.textContent)"""
 BROKEN = "nodes => nodes.filter(node => node.offsetHeight > 45).map(node => node.textContent)"
@@ -114,11 +123,16 @@ def test_the_pill_lies_on_nothing_on_a_phone(signed_in: Opens, state: str, words
     expect(page.locator("#pill")).to_have_text("Live")
 
     page.locator("#pill").evaluate(
-        "(pill, [state, words]) => { pill.dataset.state = state; pill.lastChild.textContent = words }",
+        (
+            "(pill, [state, words]) => { pill.dataset.state = state; "
+            "pill.lastChild.textContent = words }"
+        ),
         [state, words],
     )
     ends, begins = page.evaluate("""() => {
-      const [pill, next] = ["#pill", ".theme-switch, .topbar .menu"].map(of => [...document.querySelectorAll(of)].find(node => node.offsetWidth));
+      const shown = (of) => [...document.querySelectorAll(of)].find((node) => node.offsetWidth);
+      const pill = shown("#pill");
+      const next = shown(".theme-switch, .topbar .menu");
       return [pill.getBoundingClientRect().right, next.getBoundingClientRect().left];
     }""")
 

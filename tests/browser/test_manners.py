@@ -1,4 +1,6 @@
-"""Manners everywhere: accessible by axe's rules in light and dark, the keyboard, small screens, slow networks."""
+"""Manners everywhere: accessible by axe's rules in light and dark, the keyboard, small screens,
+slow networks.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ PAGES = [
 
 
 def violations(page: Page) -> list[str]:
-    """What axe finds against WCAG 2.2 AA and its best practices in light; in dark only the colours are new."""
+    """What axe finds against WCAG 2.2 AA and its best practices in light.
+
+    In dark only the colours are new.
+    """
     page.emulate_media(color_scheme="light")
     found = _run_axe(page, {"resultTypes": ["violations"]})
     page.emulate_media(color_scheme="dark")
@@ -61,7 +66,10 @@ def violations(page: Page) -> list[str]:
 
 
 def _run_axe(page: Page, options: dict[str, Any]) -> list[str]:
-    """In the page's own world, past its policy against foreign script; twice in a page it is loaded once."""
+    """In the page's own world, past its policy against foreign script.
+
+    Twice in a page it is loaded once.
+    """
     page.evaluate(f"() => {{ if (!window.axe) {{ {AXE} }} }}")
     found = page.evaluate("(options) => axe.run(document, options)", options)
     return [
@@ -100,7 +108,9 @@ def test_axe_finds_nothing_in_dialogs(signed_in: Opens):
 
 
 def test_axe_finds_nothing_in_what_only_shows_at_times(signed_in: Opens, act: Acts):
-    """The rules' advice beside a form, a queue that is to be deleted, twelve resources with a long list to choose from, stale data."""
+    """The rules' advice beside a form, a queue that is to be deleted, twelve resources with a long
+    list to choose from, stale data.
+    """
     act(
         add_queue,
         "licensed",
@@ -244,7 +254,10 @@ def test_nothing_moves_when_the_page_comes_alive(signed_in: Opens):
     page = signed_in("/components/")
     page.add_init_script("""
         window.shift = 0;
-        new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });
+        const observer = new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) window.shift += entry.value;
+        });
+        observer.observe({ type: "layout-shift", buffered: true });
     """)
     for path in ("/", "/queues/", "/queues/language/"):
         page.goto(path)
@@ -258,7 +271,8 @@ def test_axe_itself_is_not_blind(signed_in: Opens):
         "/components/"
     )  # no live part: nothing that news could wipe away before axe looks
     page.evaluate(
-        "document.querySelector('main').insertAdjacentHTML('beforeend', '<img src=\"/static/img/favicon.svg\">')"
+        "document.querySelector('main').insertAdjacentHTML('beforeend', '<img "
+        'src="/static/img/favicon.svg">\')'
     )
 
     assert any(problem.startswith("image-alt") for problem in violations(page))

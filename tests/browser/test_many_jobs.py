@@ -1,4 +1,6 @@
-"""One action on many jobs, with the real worker: it goes on while nobody looks, is found again, and what was refused is tried once more."""
+"""One action on many jobs, with the real worker: it goes on while nobody looks, is found again, and
+what was refused is tried once more.
+"""
 
 from __future__ import annotations
 

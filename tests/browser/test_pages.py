@@ -1,4 +1,6 @@
-"""Overview, tree and queue page in a real browser: what they say, that they stay true, and that they lead on."""
+"""Overview, tree and queue page in a real browser: what they say, that they stay true, and that
+they lead on.
+"""
 
 from __future__ import annotations
 
@@ -120,9 +122,17 @@ class TestTree:
         page.get_by_role("group", name="Resource").get_by_role("link", name="GPU").click()
 
         row = page.locator('tr[data-key="language"]')
-        assert [row.locator(f'[data-n="{figure}"] [data-v]').inner_text() for figure in ("allocated", "promised", "deserved", "guarantee", "limit", "pending")] == [
-            "30", "0", "20", "8", "64", "20",
-        ]  # fmt: skip
+        assert [
+            row.locator(f'[data-n="{figure}"] [data-v]').inner_text()
+            for figure in ("allocated", "promised", "deserved", "guarantee", "limit", "pending")
+        ] == [
+            "30",
+            "0",
+            "20",
+            "8",
+            "64",
+            "20",
+        ]
 
     def test_the_flat_table_sorts(self, signed_in: Opens):
         page = signed_in("/queues/?view=table")

@@ -1,4 +1,6 @@
-"""Picking one of many queues: searched, by keys too, in the form of a queue, of a job and of a role."""
+"""Picking one of many queues: searched, by keys too, in the form of a queue, of a job and of a
+role.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Edit opens in a drawer over the living page, on a desk; it has an address, is left on purpose only, and loses nothing that was typed."""
+"""Edit opens in a drawer over the living page, on a desk.
+
+It has an address, is left on purpose only, and loses nothing that was typed.
+"""
 
 from __future__ import annotations
 
@@ -347,7 +350,8 @@ def test_by_keyboard_alone(signed_in: Opens, act: Acts):
     for _ in range(50):
         walker.press("Tab")
         assert page.evaluate(
-            "document.activeElement === document.body || document.getElementById('drawer').contains(document.activeElement)"
+            "document.activeElement === document.body || "
+            "document.getElementById('drawer').contains(document.activeElement)"
         )
     walker.press("Escape")
     assert walker.here() == "Keep editing"

@@ -1,4 +1,6 @@
-"""The queue tree in a real browser: seen, alive, honest about its connection, usable with the keyboard."""
+"""The queue tree in a real browser: seen, alive, honest about its connection, usable with the
+keyboard.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,10 @@ def test_what_the_script_patches_is_what_the_server_draws(signed_in: Opens, act:
     act(allocate, "batch", 50)
     expect(figure(page, "batch")).to_have_text("50 of 48 GPU")
     expect(figure(page, "vision")).to_have_text("31 of 32 GPU")
-    drawn = "() => [...document.querySelectorAll('tbody tr')].map(row => row.outerHTML.replace(/ (tabindex=\"0\"|class=\"flash\"|hidden=\"\")/g, '').replace(/ flash/g, ''))"
+    drawn = (
+        "() => [...document.querySelectorAll('tbody tr')].map(row => row.outerHTML.replace(/ "
+        '(tabindex="0"|class="flash"|hidden="")/g, \'\').replace(/ flash/g, \'\'))'
+    )
     patched = page.evaluate(drawn)
 
     page.reload()

@@ -1,4 +1,6 @@
-"""Every page on a phone, 360 pixels wide: axe's rules with its rule about the size of targets, every control named, nothing off the side."""
+"""Every page on a phone, 360 pixels wide: axe's rules with its rule about the size of targets,
+every control named, nothing off the side.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,11 @@ FOREIGN = ("/api/docs/",)  # swagger draws that page, with targets of its own
 # axe leaves this rule out unless it is asked for; what it cannot decide by itself counts too.
 CHECK = f"""() => {{ {AXE};
   const rules = {{ "target-size": {{ enabled: true }} }};
-  return axe.run(document, {{ rules, resultTypes: ["violations"] }}).then((found) => found.violations.flatMap((problem) =>
-    problem.nodes.map((node) => `${{problem.id}}: ${{node.html.slice(0, 140)}} (${{node.failureSummary.slice(0, 180)}})`)));
+  const told = (problem, node) =>
+    `${{problem.id}}: ${{node.html.slice(0, 140)}} (${{node.failureSummary.slice(0, 180)}})`;
+  const lines = (problem) => problem.nodes.map((node) => told(problem, node));
+  return axe.run(document, {{ rules, resultTypes: ["violations"] }})
+    .then((found) => found.violations.flatMap(lines));
 }}"""
 
 
@@ -105,7 +110,8 @@ def test_the_rule_about_targets_is_not_blind(signed_in: Opens):
     page.evaluate("""() => document.querySelector("main").insertAdjacentHTML("afterbegin",
       "<p class='tiny'><button>a</button><button>b</button></p>")""")
     page.evaluate(
-        "() => document.querySelectorAll('.tiny button').forEach((one) => { one.style.cssText = 'all: unset; width: 8px; height: 8px' })"
+        "() => document.querySelectorAll('.tiny button').forEach((one) => { "
+        "one.style.cssText = 'all: unset; width: 8px; height: 8px' })"
     )
 
     assert any(problem.startswith("target-size") for problem in problems(page))

@@ -1,6 +1,8 @@
-"""Both walks of docs/how-to/first-ten-minutes-*.md, click by click, as somebody new would go them, on a whole installation.
+"""Both walks of docs/how-to/first-ten-minutes-*.md, click by click, as somebody new would go them,
+on a whole installation.
 
-WALK_PICTURES=docs/images python -m pytest tests/browser/test_walks.py     takes the pictures of the documents on the way
+WALK_PICTURES=docs/images python -m pytest tests/browser/test_walks.py takes the pictures of the
+documents on the way
 """
 
 from __future__ import annotations
@@ -195,8 +197,12 @@ def _stop_everything(page: Page, site: Running, folder: Path) -> None:
     download.value.save_as(folder / "session.json")
     run = subprocess.run(
         [sys.executable, "manage.py", "simulate", str(folder / "session.json")],
-        cwd=BASE, env=clean_environment(site.var, site.port), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=BASE,
+        env=clean_environment(site.var, site.port),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     go(page, "Activity")
     page.get_by_role("link", name="Audit log").click()

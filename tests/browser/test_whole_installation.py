@@ -1,4 +1,6 @@
-"""What somebody sees who has just typed `make run`: all processes, the sample cluster, and a page that lives through their deaths."""
+"""What somebody sees who has just typed `make run`: all processes, the sample cluster, and a page
+that lives through their deaths.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Jobs, nodes, records, policy and accounts in a real browser, as admin, queue admin, submitter and viewer; two browsers where it is live."""
+"""Jobs, nodes, records, policy and accounts in a real browser, as admin, queue admin, submitter and
+viewer; two browsers where it is live.
+"""
 
 from __future__ import annotations
 
@@ -337,18 +339,42 @@ class TestAccounts:
         page.goto("/sessions/")
 
         told, exact = page.evaluate(
-            "() => { const t = document.querySelector('time[data-moment]'); return [t.textContent, t.dateTime]; }"
+            "() => { const t = document.querySelector('time[data-moment]'); return "
+            "[t.textContent, t.dateTime]; }"
         )
         hour = (int(exact[11:13]) + 14) % 24
         assert re.search(rf"\b{hour:02}:\d\d(:\d\d)? GMT\+14$", told)
 
 
 PAGES = [
-    "/jobs/", "/jobs/?q=state:waiting+colour:red", "/jobs/default/train-1/", "/jobs/default/train-2/", "/jobs/default/train-2/timeline/", "/jobs/default/train-1/events/",
-    "/jobs/default/train-1/evictions/", "/jobs/default/train-1/yaml/", "/jobs/default/train-1/cancel/", "/jobs/-/new/", "/jobs/-/new/?as=yaml", "/jobs/-/bulk/?action=cancel&all=1",
-    "/nodes/", "/nodes/?view=map", "/nodes/n1/", "/nodes/n1/drain/", "/sessions/", "/sessions/1/", "/sessions/-/pause/", "/activity/", "/audit/", "/policy/",
-    "/account/", "/users/", "/users/sam/", "/users/-/new/", "/users/-/grants/",
-]  # fmt: skip
+    "/jobs/",
+    "/jobs/?q=state:waiting+colour:red",
+    "/jobs/default/train-1/",
+    "/jobs/default/train-2/",
+    "/jobs/default/train-2/timeline/",
+    "/jobs/default/train-1/events/",
+    "/jobs/default/train-1/evictions/",
+    "/jobs/default/train-1/yaml/",
+    "/jobs/default/train-1/cancel/",
+    "/jobs/-/new/",
+    "/jobs/-/new/?as=yaml",
+    "/jobs/-/bulk/?action=cancel&all=1",
+    "/nodes/",
+    "/nodes/?view=map",
+    "/nodes/n1/",
+    "/nodes/n1/drain/",
+    "/sessions/",
+    "/sessions/1/",
+    "/sessions/-/pause/",
+    "/activity/",
+    "/audit/",
+    "/policy/",
+    "/account/",
+    "/users/",
+    "/users/sam/",
+    "/users/-/new/",
+    "/users/-/grants/",
+]
 
 
 def test_axe_finds_nothing(signed_in: Opens):

@@ -1,4 +1,7 @@
-"""The cases taken from Volcano's tests and the scenarios run against the real one, as data; and what our engine makes of them."""
+"""The cases taken from Volcano's tests and the scenarios run against the real one, as data.
+
+And what our engine makes of them.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,9 @@ def differential_cases() -> dict[str, Case]:
 
 @cache
 def differences() -> dict[str, dict[str, Case]]:
-    """Every case that comes out otherwise than with Volcano, and the decided point that wants it so."""
+    """Every case that comes out otherwise than with Volcano, and the decided point that wants it
+    so.
+    """
     return json.loads((HERE / "differences.json").read_text())
 
 
@@ -69,7 +74,9 @@ def queue_of_pods(case: Case) -> dict[str, str]:
 
 
 def volcano_amounts(amounts: Resources) -> dict[str, float]:
-    """In the units of the observed outcomes: thousandths of a cpu, bytes, whole pieces of everything else."""
+    """In the units of the observed outcomes: thousandths of a cpu, bytes, whole pieces of
+    everything else.
+    """
     whole = {name: amount for name, amount in amounts.items() if name in ("cpu", "memory", "pods")}
     return {
         **whole,

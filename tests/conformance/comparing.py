@@ -1,4 +1,6 @@
-"""How our outcome is held against what Volcano's tests expect and against what the real Volcano was seen to do."""
+"""How our outcome is held against what Volcano's tests expect and against what the real Volcano was
+seen to do.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 from scheduler.engine.decisions import Outcome
 from tests.conformance.cases import Case, queue_of_pods, volcano_amounts
 
-# --- expectations of Volcano's own tests -------------------------------------------------------------------------------------------
+# --- expectations of Volcano's own tests -------------------------------------------------------
 
 
 def unmet(expect: Case, relaxed: Case, outcome: Outcome) -> list[str]:
@@ -55,7 +57,7 @@ def _pipelined(group: str, want: Case, outcome: Outcome) -> list[str]:
     )
 
 
-# --- what the real Volcano was seen to do ------------------------------------------------------------------------------------------
+# --- what the real Volcano was seen to do ------------------------------------------------------
 
 
 def differing(case: Case, outcome: Outcome) -> dict[str, str]:
@@ -67,7 +69,9 @@ def differing(case: Case, outcome: Outcome) -> dict[str, str]:
 
 
 def _deserved(case: Case, outcome: Outcome) -> Iterable[tuple[str, str]]:
-    """Root is left out: there it is the cluster's total by definition, in Volcano the sum of its children."""
+    """Root is left out: there it is the cluster's total by definition, in Volcano the sum of its
+    children.
+    """
     for queue, seen in case["outcome"]["queuesAtOpen"].items():
         ours = (
             volcano_amounts(outcome.queues_at_open[queue].deserved)
@@ -84,7 +88,9 @@ def _deserved(case: Case, outcome: Outcome) -> Iterable[tuple[str, str]]:
 
 
 def _close(name: str, ours: float, theirs: float) -> bool:
-    """Within rounding: ours are whole units, theirs are fractions that stop being shared out below a tenth of a unit."""
+    """Within rounding: ours are whole units, theirs are fractions that stop being shared out below
+    a tenth of a unit.
+    """
     unit = 1.0 if name in ("cpu", "memory") else 0.001
     return abs(ours - float(theirs)) <= max(2 * unit, 1e-6 * abs(ours))
 
@@ -116,7 +122,10 @@ def _stable_differences(case: Case, outcome: Outcome) -> Iterable[tuple[str, str
 def _unlike(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     keys = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
     return (
-        f"Volcano { {key: theirs.get(key) for key in keys} }, ours { {key: ours.get(key) for key in keys} }"
+        (
+            f"Volcano { {key: theirs.get(key) for key in keys} }, ours "
+            f"{ {key: ours.get(key) for key in keys} }"
+        )
         if keys
         else ""
     )
@@ -127,7 +136,9 @@ def _per_queue(pods: Iterable[str], queues: Mapping[str, str]) -> dict[str, int]
 
 
 def _unstable_differences(case: Case, outcome: Outcome) -> Iterable[tuple[str, str]]:
-    """Where Volcano itself varies, ours must keep what never varied and stay within what was seen."""
+    """Where Volcano itself varies, ours must keep what never varied and stay within
+    what was seen.
+    """
     known, queues = case["invariants"], queue_of_pods(case)
     binds = {bind.pod: bind.node for bind in outcome.binds}
     always = {pod: binds.get(pod) for pod in known["bindMapAlways"]}

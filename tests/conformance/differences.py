@@ -1,4 +1,6 @@
-"""Writes docs/decisions/ text from the table of differences: python -m tests.conformance.differences."""
+"""Writes docs/decisions/ text from the table of differences: python -m
+tests.conformance.differences.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,20 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "decisions" / "0010-differences-
 
 INTRODUCTION = """# 10. Where a session differs from Volcano's
 
-This page is generated from `tests/conformance/differences.json` by `.venv/bin/python -m tests.conformance.differences`.
-A test keeps both the same. It fails on a difference that is not listed, and on a listed one that no longer exists.
+This page is generated from `tests/conformance/differences.json` by `.venv/bin/python -m
+tests.conformance.differences`. A test keeps both the same. It fails on a difference that is not
+listed, and on a listed one that no longer exists.
 
-`tests/conformance/` holds two kinds of data: Volcano's own test scenarios, and what the real Volcano did on generated
-scenarios. Our sessions decide the same, except here. Each line names the scenario, what differs, the decided point
-([decision 9](0009-scheduling-semantics.md)), and why.
+`tests/conformance/` holds two kinds of data: Volcano's own test scenarios, and what the real
+Volcano did on generated scenarios. Our sessions decide the same, except here. Each line names the
+scenario, what differs, the decided point ([decision 9](0009-scheduling-semantics.md)), and why.
 
-Differences in evictions, and most of those in binds, were followed step by step: with Volcano's steps, and without the
-one behaviour that the line names, the scenario comes out as ours does. Differences in deserved follow from the exact
-fill. Other generated scenarios differ for the same reasons, and for the decided points 5 (borrowing in backfill), 6 (a
-farther queue that keeps its deserved comes before a nearer one that does not), 9 (limits of ancestors after the victims
-are gone), 16 (`pods` in a queue's share; whole numbers) and 22.
+Differences in evictions, and most of those in binds, were followed step by step: with Volcano's
+steps, and without the one behaviour that the line names, the scenario comes out as ours does.
+Differences in deserved follow from the exact fill. Other generated scenarios differ for the same
+reasons, and for the decided points 5 (borrowing in backfill), 6 (a farther queue that keeps its
+deserved comes before a nearer one that does not), 9 (limits of ancestors after the victims are
+gone), 16 (`pods` in a queue's share; whole numbers) and 22.
 """
 
 
@@ -38,7 +42,10 @@ def document() -> str:
 
 def _section(title: str, entries: dict[str, Case]) -> str:
     rows = [
-        f"| `{_plain(name)}` | {', '.join(entry.get('differs', ['outcome']))} | {entry['decision']} | {entry['why']} |"
+        (
+            f"| `{_plain(name)}` | {', '.join(entry.get('differs', ['outcome']))} | "
+            f"{entry['decision']} | {entry['why']} |"
+        )
         for name, entry in sorted(entries.items())
     ]
     return (

@@ -1,4 +1,6 @@
-"""The lifecycle cases: where they are, how their objects become values, and which of them our decisions override."""
+"""The lifecycle cases: where they are, how their objects become values, and which of them our
+decisions override.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +16,30 @@ from scheduler.domain.resources import parse_quantity
 
 FOLDER = Path(__file__).parent / "lifecycle"
 
-# Decided otherwise: the case by the end of its source or its name, and why. Each has a test that says what happens instead.
+NO_DESERVED = "a guarantee needs no deserved"
+# Decided otherwise: the case by the end of its source or its name, and why. Each has a test that
+# says what happens instead.
 OVERRIDDEN = {
-    "Normal Case Queue With Open State Can Be Deleted (Until close queue in kubectl supported)": "only a Closed queue is deleted",
+    (
+        "Normal Case Queue With Open State Can Be Deleted (Until close queue in kubectl supported)"
+    ): "only a Closed queue is deleted",
     "Delete queue without child queue": "only a Closed queue is deleted",
     "Closed + CloseQueue, 1 podgroups": "a queue with podgroups is Closing",
     "Closed + SuspendQueue, 1 podgroups": "a queue with podgroups is Closing",
     "Closed + ResumeQueue, 1 podgroups": "a queue with podgroups is Closing",
-    "Should reject queue creation with only guarantee resource (deserved required)": "a guarantee needs no deserved",
-    "Should reject queue creation with guarantee resource type not in deserved": "a guarantee needs no deserved",
-    "Queue with negative guarantee should be rejected": "a guarantee needs no deserved, so only the first reason stands",
+    "Should reject queue creation with only guarantee resource (deserved required)": NO_DESERVED,
+    "Should reject queue creation with guarantee resource type not in deserved": NO_DESERVED,
+    "Queue with negative guarantee should be rejected": f"{NO_DESERVED}: only the first is given",
     "update of a Closing queue": "the state is checked only when the request sets it",
     "podgroup into a non-leaf queue": "only leaves take work, whatever its kind",
 }
 
 # Another system's internals, or pairs that cannot happen: not run, and here is why.
 INTERNALS = {
-    "controller.event": "watches and work queues of another system; here a change of a podgroup refreshes the states in its transaction",
+    "controller.event": (
+        "watches and work queues of another system; here a change of a podgroup refreshes the "
+        "states in its transaction"
+    ),
     "controller.process_next": "the work queue of another system",
 }
 

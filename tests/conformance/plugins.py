@@ -1,4 +1,6 @@
-"""Plugins that exist only in Volcano's tests, written for our engine and named in a policy by their dotted path."""
+"""Plugins that exist only in Volcano's tests, written for our engine and named in a policy by their
+dotted path.
+"""
 
 from __future__ import annotations
 

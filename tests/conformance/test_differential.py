@@ -1,4 +1,6 @@
-"""What the real Volcano was seen to do on generated scenarios: ours does the same, but for differences that a decided point explains."""
+"""What the real Volcano was seen to do on generated scenarios: ours does the same, but for
+differences that a decided point explains.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Volcano's lifecycle cases, and those derived from the design, against the pure functions: one test for each case."""
+"""Volcano's lifecycle cases, and those derived from the design, against the pure functions: one
+test for each case.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Volcano's own test scenarios come out as they expect, but for those that a decided point overrides."""
+"""Volcano's own test scenarios come out as they expect, but for those that a decided point
+overrides.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""Start a control plane by hand: python -m tests.control_plane [--kwok] [--controllers] [--volcano]."""
+"""Start a control plane by hand: python -m tests.control_plane [--kwok] [--controllers]
+[--volcano].
+"""
 
 from __future__ import annotations
 

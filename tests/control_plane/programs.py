@@ -1,7 +1,9 @@
-"""The programs of the control plane: built by Go from pinned sources, and kept outside the checkout.
+"""The programs of the control plane: built by Go from pinned sources, and kept outside the
+checkout.
 
 The folder is named after what the programs are made of: go.mod, go.sum, the version of Go and the
-options of the build. So a fresh clone on the same machine finds them, and after a change they are built again.
+options of the build. So a fresh clone on the same machine finds them, and after a change they are
+built again.
 """
 
 from __future__ import annotations
@@ -69,8 +71,11 @@ _MOVED_TYPE = {
     "k8sframework.NodeScoreList": "fwk.NodeScoreList",
     '\tk8sframework "k8s.io/kubernetes/pkg/scheduler/framework"\n': "",
 }
-"""Volcano is made for Kubernetes 1.34. Since then one type has moved to another package; with its new
-name Volcano shares all packages with the API server, which saves minutes of compiling."""
+"""Volcano is made for Kubernetes 1.34.
+
+Since then one type has moved to another package; with its new name Volcano shares all packages with
+the API server, which saves minutes of compiling.
+"""
 
 
 class NoControlPlane(Exception):

@@ -1,8 +1,8 @@
 """What etcd holds: remembered once, and put back between tests.
 
 A namespace that is deleted through the API server takes seconds, and needs a controller. So what a
-test has left is taken out of etcd itself. The API server watches etcd: its caches and its clients see
-ordinary deletions.
+test has left is taken out of etcd itself. The API server watches etcd: its caches and its clients
+see ordinary deletions.
 """
 
 from __future__ import annotations

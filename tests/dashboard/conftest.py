@@ -1,4 +1,6 @@
-"""A real Redis for the websocket tests, on a port of its own, that a test may stop and start again."""
+"""A real Redis for the websocket tests, on a port of its own, that a test may stop and
+start again.
+"""
 
 from __future__ import annotations
 

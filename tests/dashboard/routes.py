@@ -1,6 +1,8 @@
-"""Every page of the console, by the name of its route, over the small cluster of `work.py`; what answers with no page is named apart.
+"""Every page of the console, by the name of its route, over the small cluster of `work.py`; what
+answers with no page is named apart.
 
-A route that is missing here fails `test_every_route_is_walked`, so that walks over all pages stay walks over all pages.
+A route that is missing here fails `test_every_route_is_walked`, so that walks over all pages stay
+walks over all pages.
 """
 
 from __future__ import annotations
@@ -71,16 +73,41 @@ PAGES: dict[str, tuple[str, ...]] = {
 }
 NO_PAGES = {
     # only take what a form sends
-    "queue-folded", "queue-sample", "queue-check", "queue-keep", "job-views", "job-view-forget", "session-settings", "password", "display",
-    "policy-back", "token-new", "token-forget", "group", "grant", "revoke", "logout",
+    "queue-folded",
+    "queue-sample",
+    "queue-check",
+    "queue-keep",
+    "job-views",
+    "job-view-forget",
+    "session-settings",
+    "password",
+    "display",
+    "policy-back",
+    "token-new",
+    "token-forget",
+    "group",
+    "grant",
+    "revoke",
+    "logout",
     # data
-    "queue-names", "queue-history", "queue-history-csv", "session-durations", "session-scenario", "admission-validate", "admission-mutate",
-    "api-schema", "metrics", "healthz", "readyz",
+    "queue-names",
+    "queue-history",
+    "queue-history-csv",
+    "session-durations",
+    "session-scenario",
+    "admission-validate",
+    "admission-mutate",
+    "api-schema",
+    "metrics",
+    "healthz",
+    "readyz",
     # answer "there is no such thing"
     "api-elsewhere",
     # need something that the small cluster has not: walked by tests of their own
-    "bulk-run", "audit-entry", "policy-version",
-}  # fmt: skip
+    "bulk-run",
+    "audit-entry",
+    "policy-version",
+}
 
 
 def paths() -> list[str]:

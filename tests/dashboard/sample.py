@@ -1,4 +1,7 @@
-"""A small queue tree with figures, as a session would leave it: for pages, sockets and screenshots."""
+"""A small queue tree with figures, as a session would leave it.
+
+For pages, sockets and screenshots.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def add_gang(queue: str, name: str, phase: str = "Running", **fields: Any) -> Po
 
 
 def add_user(name: str, role: str = "viewer", queue: str = "root", hashed: str = "!") -> Any:
-    """An account with one role, an empty one is none at all; "!" is no password, so that it cannot sign in by itself."""
+    """An account with one role, an empty one is none at all; "!" is no password, so that it cannot
+    sign in by itself.
+    """
     user = get_user_model().objects.create(username=name, password=hashed)
     if role:
         Grant.objects.create(user=user, role=role, queue=Queue.objects.get(name=queue))
@@ -55,7 +60,10 @@ def add_user(name: str, role: str = "viewer", queue: str = "root", hashed: str =
 
 
 def load_tree() -> None:
-    """research (vision, language) and production (serving, batch) under root; language borrows what vision does not use."""
+    """research (vision, language) and production (serving, batch) under root.
+
+    Language borrows what vision does not use.
+    """
     ensure_builtin_objects()
     ClusterState.objects.update(name="sample", total=amounts(64, 1024, "4Ti"))
     add_queue(

@@ -1,7 +1,8 @@
-"""Every place that could name others' work, read by people who may not see it: all pages, the API, the websocket, vcctl.
+"""Every place that could name others' work, read by people who may not see it: all pages, the API,
+the websocket, vcctl.
 
-The cluster has a queue, a job and an owner whose names nobody may learn without a role there. They are planted wherever a
-row or a text could carry them; then everything is read.
+The cluster has a queue, a job and an owner whose names nobody may learn without a role there. They
+are planted wherever a row or a text could carry them; then everything is read.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ NOT_FOLLOWED = re.compile(
 
 @pytest.fixture(autouse=True)
 def cluster() -> None:
-    """research deserves half and has little; the vault has borrowed the rest; what stands between them is in the records."""
+    """research deserves half and has little.
+
+    The vault has borrowed the rest; what stands between them is in the records.
+    """
     ensure_builtin_objects()
     node("n1", cpu="8", memory="32Gi")
     node("n2", cpu="8", memory="32Gi")
@@ -272,7 +276,10 @@ def questions(reader: Client) -> Iterator[tuple[str, str]]:
 
 
 def searches(reader: Client) -> Iterator[tuple[str, str]]:
-    """Others' names cannot be looked for either: an answer with rows would say that there are some. The word itself is echoed."""
+    """Others' names cannot be looked for either: an answer with rows would say that there are some.
+
+    The word itself is echoed.
+    """
     for name in COLLECTIONS:
         answer = reader.get(f"/api/v1/{name}/?search={SECRET}")
         yield f"{name}/?search", json.dumps(answer.json().get("results", []))
@@ -323,6 +330,8 @@ def test_a_check_counts_the_pods_that_it_may_not_name():
 
 
 def test_an_admin_of_all_is_told_everything():
-    """The walk can see what it looks for: as somebody who may, it finds the names in each kind of place."""
+    """The walk can see what it looks for: as somebody who may, it finds the names in each kind of
+    place.
+    """
     for walk in ("pages", "api", "questions", "searches", "live"):
         assert any(SECRET in words for _, words in WALKS[walk]("admin")), walk

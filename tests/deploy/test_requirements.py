@@ -1,4 +1,6 @@
-"""What is installed is pinned to the last package, by hash, and agrees with what requirements/*.in ask for and with what is installed here."""
+"""What is installed is pinned to the last package, by hash, and agrees with what requirements/*.in
+ask for and with what is installed here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The webhook configurations for Kubernetes name addresses that exist and operations that are reviewed."""
+"""The webhook configurations for Kubernetes name addresses that exist and operations that are
+reviewed.
+"""
 
 from __future__ import annotations
 

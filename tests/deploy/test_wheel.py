@@ -1,4 +1,6 @@
-"""`pip install .` gives vcctl alone: the wheel holds all that its commands load, and names all that they need."""
+"""`pip install .` gives vcctl alone: the wheel holds all that its commands load, and names all that
+they need.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ PROJECT = tomllib.loads((BASE / "pyproject.toml").read_text())["project"]
 UV = Path(sys.executable).with_name("uv")
 pytestmark = pytest.mark.processes
 
-# Run by the Python of the fresh environment: asks the commands themselves which there are, and each for its help.
+# Run by the Python of the fresh environment: asks the program which commands there are, and each
+# command for its help.
 EVERY_HELP = """
 import contextlib, io, sys
 import typer
@@ -44,7 +47,9 @@ for words in list(commands(typer.main.get_command(main.program()), ["vcctl"])):
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it says it needs: nothing else of ours, and nothing of the tests'."""
+    """An environment with the wheel and what it says it needs: nothing else of ours, and nothing of
+    the tests'.
+    """
     place = tmp_path_factory.mktemp("fresh")
     wheel = _build(place / "source", place)
     venv.create(place / "venv", with_pip=False)
@@ -72,7 +77,9 @@ def _build(source: Path, target: Path) -> Path:
 
 
 def _lend_libraries(environment: Path) -> None:
-    """What the wheel needs is lent by the environment of the tests, package by package, so that no index is asked."""
+    """What the wheel needs is lent by the environment of the tests, package by package, so that no
+    index is asked.
+    """
     place = next(environment.glob("lib/python*/site-packages"))
     for name in needed([Requirement(text) for text in PROJECT["dependencies"]]):
         lent = distribution(name)

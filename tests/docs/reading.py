@@ -1,10 +1,10 @@
-"""The fenced blocks of the documents, each with its language and with what a comment before it says about running it.
+"""The fenced blocks of the documents, each with its language and with what a comment before it says
+about running it.
 
 A comment in front of a block of shell lines says when the tests do not simply run it:
 
-<!-- not run: WHY -->       it cannot be run here
-<!-- run by FILE -->        another test does it
-<!-- stays: WHY -->         it does not end; what follows runs beside it
+<!-- not run: WHY --> it cannot be run here <!-- run by FILE --> another test does it <!-- stays:
+WHY --> it does not end; what follows runs beside it
 """
 
 from __future__ import annotations

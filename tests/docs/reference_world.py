@@ -1,4 +1,6 @@
-"""What the examples of docs/cli.md speak of, put back through the API where an example has changed it."""
+"""What the examples of docs/cli.md speak of, put back through the API where an example has changed
+it.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ class ReferenceWorld:
         self._last: set[str] = set(_QUEUES)  # the words of the line before, if it changed something
 
     def kept_session(self) -> int:
-        """The newest session that was kept as a scenario: documents call it 812. Only the last thirty are."""
+        """The newest session that was kept as a scenario: documents call it 812.
+
+        Only the last thirty are.
+        """
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             for session in self._api.get("sessions/").raise_for_status().json()["results"]:

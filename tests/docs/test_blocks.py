@@ -1,4 +1,6 @@
-"""What the documents tell to type is marked as such, so that test_lines_run.py finds it and runs it."""
+"""What the documents tell to type is marked as such, so that test_lines_run.py finds it and runs
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ import pytest
 from tests.docs.reading import BASE, DOCUMENTS, blocks, outside_blocks, shell_blocks
 
 LANGUAGES = {"sh", "bash", "python", "yaml", "json", "ini", "nginx", "text"}
-_COMMAND = r"(\$ |manage\.py |\./manage\.py |python3? |pip |make |curl |export |\.venv/bin/|vcctl |v(sub|jobs|queues|cancel|suspend|resume)\b)"
+_COMMAND = (
+    r"(\$ |manage\.py |\./manage\.py |python3? |pip |make |curl |export |\.venv/bin/|vcctl "
+    r"|v(sub|jobs|queues|cancel|suspend|resume)\b)"
+)
 each_document = pytest.mark.parametrize(
     "document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE))
 )

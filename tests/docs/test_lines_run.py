@@ -1,7 +1,9 @@
-"""Every shell line of README.md and docs/, in order, on one fresh installation: the one that README.md's own `make run` starts.
+"""Every shell line of README.md and docs/, in order, on one fresh installation: the one that
+README.md's own `make run` starts.
 
-A document is read in one shell, as somebody would type it who follows it. The reference, docs/cli.md, shows ways to call a command, not
-a story: before each of its lines the queues and jobs that it speaks of are put back.
+A document is read in one shell, as somebody would type it who follows it. The reference,
+docs/cli.md, shows ways to call a command, not a story: before each of its lines the queues and jobs
+that it speaks of are put back.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ def env(site: Running) -> dict[str, str]:
 
 
 def _as_here(text: str, site: Running, world: ReferenceWorld) -> str:
-    """With the address, the token and the session of this installation for those that documents name."""
+    """With the address, the token and the session of this installation for those that documents
+    name.
+    """
     text = text.replace("http://127.0.0.1:8000", site.address).replace(
         "https://fumarole.example.com", site.address
     )

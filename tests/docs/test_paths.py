@@ -11,12 +11,14 @@ import pytest
 from tests.docs.reading import BASE, DOCUMENTS
 
 _ROOMS = "scheduler|dashboard|templates|static|tests|tools|docs|deploy|examples|requirements"
-_LAYERS = "domain|admission|engine|scenarios|simulation|models|selectors|clusters|services|management|supervisor"
+_CORE = "domain|admission|engine|scenarios|simulation"
+_LAYERS = f"{_CORE}|models|selectors|clusters|services|management|supervisor"
 _WEB = "http|live|present|forms|views|api|cli"
 _PATH = re.compile(rf"(?<![\w./~-])(?:{_ROOMS}|{_LAYERS}|{_WEB})/[\w./*-]*")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _ADDRESS = re.compile(
-    r"https?://\S+|`(?:GET|POST|PUT|PATCH|DELETE) [^`]*`|`/[^`]*`|api/v1/\S*|api/docs\S*|api/schema\S*"
+    r"https?://\S+|`(?:GET|POST|PUT|PATCH|DELETE) "
+    r"[^`]*`|`/[^`]*`|api/v1/\S*|api/docs\S*|api/schema\S*"
 )
 _WRITTEN_BY_COMMANDS = {"docs/cli.md"}
 """Texts that come from the program: they speak of the reader's files."""

@@ -97,7 +97,10 @@ def test_even_a_superusers_token_is_held_to_its_scopes():
     ],
 )
 def test_who_may_change_what_of_a_queue(change: dict[str, object], needs: str):
-    """Quotas and place: an admin of the parent, and of the new one; the rest: of the queue itself."""
+    """Quotas and place: an admin of the parent, and of the new one.
+
+    The rest: of the queue itself.
+    """
     old = QueueSpec("a1", parent="a")
     new = replace(old, **change)  # type: ignore[arg-type]
     admins = {

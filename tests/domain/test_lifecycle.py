@@ -1,4 +1,7 @@
-"""The model of states: what each queue is, given the wishes in the tree and the work in the queues."""
+"""The model of states.
+
+What each queue is, given the wishes in the tree and the work in the queues.
+"""
 
 from __future__ import annotations
 

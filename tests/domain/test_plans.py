@@ -39,7 +39,8 @@ def test_closing_a_tree_lists_every_queue_and_the_work_in_it():
         running=3, waiting=1, pods_running=9, pods_waiting=3, users=frozenset({"ann", "bob"})
     )
     assert effect.message == (
-        "p is now Closing: it takes no new jobs and is Closed when 3 children are Closed. c, d become Closing with it. e becomes Closed with it."
+        "p is now Closing: it takes no new jobs and is Closed when 3 children are Closed. "
+        "c, d become Closing with it. e becomes Closed with it."
     )
     assert effect.warnings == ()
 
@@ -49,7 +50,8 @@ def test_what_wishes_its_own_state_is_said_to_stay():
 
     assert changes(effect) == [("p", CLOSED, OPEN), ("c", CLOSED, OPEN)]
     assert effect.message == (
-        "p is now Open: it takes jobs and they are scheduled. c becomes Open with it. d stays as it is, by its own request."
+        "p is now Open: it takes jobs and they are scheduled. c becomes Open with it. d "
+        "stays as it is, by its own request."
     )
 
 
@@ -102,7 +104,8 @@ def test_closing_above_a_suspended_queue_warns_that_it_holds_what_waits():
 
     assert warned(effect) == ["held_below"]
     assert effect.warnings[0].message == (
-        "c is suspended by its own request and holds 3 podgroups that wait: p cannot finish closing until c is resumed."
+        "c is suspended by its own request and holds 3 podgroups that wait: p cannot "
+        "finish closing until c is resumed."
     )
 
 
@@ -118,9 +121,9 @@ def test_closing_what_is_closed_from_above_makes_it_the_own_wish():
 
     assert effect.changed
     assert effect.state_changes == ()
-    assert (
-        effect.message
-        == "c stays Closed, now by its own request: it remains so when the queues above it are opened or resumed."
+    assert effect.message == (
+        "c stays Closed, now by its own request: it remains so when the queues above it "
+        "are opened or resumed."
     )
 
 
@@ -129,9 +132,8 @@ def test_resuming_below_a_closing_queue_lets_it_drain():
         tree("p/c", p=CLOSED, c=SUSPENDED), "c", QueueCommand.RESUME, loads={"c": Load(waiting=1)}
     )
 
-    assert (
-        effect.message
-        == "c is no longer suspended by its own request and stays Closing; its waiting pods may start."
+    assert effect.message == (
+        "c is no longer suspended by its own request and stays Closing; its waiting pods may start."
     )
     assert effect.load.waiting == 1
 

@@ -1,4 +1,7 @@
-"""The table of queue fields: it has every field, and what cannot be derived from it says the same."""
+"""The table of queue fields.
+
+It has every field, and what cannot be derived from it says the same.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,10 @@ HEAD = "; Version: 2.2\n;\n"
 
 
 def line(number=1, submit=0, run=100, processors=4, asked=-1, user=3, queue=-1, partition=-1):
-    return f"{number} {submit} 5 {run} {processors} -1 -1 {asked} -1 -1 1 {user} 1 -1 {queue} {partition} -1 -1\n"
+    return (
+        f"{number} {submit} 5 {run} {processors} -1 -1 {asked} -1 -1 1 {user} 1 -1 {queue} "
+        f"{partition} -1 -1\n"
+    )
 
 
 def read(*lines):
@@ -31,7 +34,7 @@ def test_a_processor_is_a_pod_with_one_core():
     )
 
 
-def test_what_was_asked_for_stands_in_where_nothing_was_given_and_jobs_that_never_ran_are_left_out():
+def test_what_was_asked_for_stands_in_for_what_is_missing_and_jobs_that_never_ran_are_left_out():
     jobs = read(line(1, processors=-1, asked=8), line(2, run=-1), line(3, submit=7, partition=1))
 
     assert [(job.tasks, job.at, job.queue) for job in jobs] == [
@@ -57,7 +60,10 @@ def test_what_is_wrong_is_named_with_its_line(text, complaint):
 
 
 def test_the_columns_of_philly_are_read_as_published():
-    text = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,11cb48\n2017-10-09 07:02:05,100,20,2000,6214e9\n"
+    text = (
+        "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 "
+        "07:01:55,66.0,1,66.0,11cb48\n2017-10-09 07:02:05,100,20,2000,6214e9\n"
+    )
 
     jobs = read_trace(text.splitlines(keepends=True), "philly.csv")
 

@@ -12,7 +12,9 @@ def read(text: str) -> list[TraceJob]:
 
 def test_jobs_come_in_order_and_from_the_first_one_on():
     jobs = read(
-        "submit,tasks,cpu,memory,gpu,duration,user,queue\n1060,2,4,8Gi,1,30,alice,vision\n1000,1,500m,,0,5.5,bob,\n"
+        "submit,tasks,cpu,memory,gpu,duration,user,queue\n"
+        "1060,2,4,8Gi,1,30,alice,vision\n"
+        "1000,1,500m,,0,5.5,bob,\n"
     )
 
     assert jobs == [
@@ -23,7 +25,9 @@ def test_jobs_come_in_order_and_from_the_first_one_on():
 
 def test_other_names_of_columns_and_times_with_a_date_are_read():
     jobs = read(
-        "Submit_Time,replicas,cpus,runtime,partition\n2026-05-04T12:00:00,3,1,60,a\n2026-05-04T12:01:00+00:00,1,1,60,b\n"
+        "Submit_Time,replicas,cpus,runtime,partition\n"
+        "2026-05-04T12:00:00,3,1,60,a\n"
+        "2026-05-04T12:01:00+00:00,1,1,60,b\n"
     )
 
     assert [(job.at, job.tasks, job.queue) for job in jobs] == [(0, 3, "a"), (60, 1, "b")]
@@ -34,7 +38,10 @@ def test_other_names_of_columns_and_times_with_a_date_are_read():
     [
         (
             "",
-            "the first line must name the columns; missing: submit (or submit_time, submitted, time, timestamp); cpu",
+            (
+                "the first line must name the columns; missing: submit (or submit_time, "
+                "submitted, time, timestamp); cpu"
+            ),
         ),
         ("submit,cpu\n1,1\n", "missing: duration (or runtime, run_time)"),
         ("submit,cpu,duration\n", "there is no job in it"),

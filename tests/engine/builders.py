@@ -1,4 +1,6 @@
-"""A cluster in a few lines: `cluster(nodes=[node("n1", cpu=8)], queues=[queue("q1")], jobs=[job("train", "q1", tasks=2, cpu=4)])`."""
+"""A cluster in a few lines: `cluster(nodes=[node("n1", cpu=8)], queues=[queue("q1")],
+jobs=[job("train", "q1", tasks=2, cpu=4)])`.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,10 @@ def job(
     pod=None,
     **group,
 ):
-    """`on` places its pods: one node for all, or a list with one entry per pod ("" for pending). Running if all are placed."""
+    """`on` places its pods: one node for all, or a list with one entry per pod ("" for pending).
+
+    Running if all are placed.
+    """
     nodes = [on or ""] * tasks if isinstance(on, str | None) else on
     pods = tuple(
         _pod(name, number, place, amounts(cpu, memory, gpu), pod or {})

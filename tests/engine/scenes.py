@@ -1,4 +1,6 @@
-"""Clusters with GPUs for tests of whole gangs: `scene(job("a", "q1", gpu=4, on="n1"), queues=…)`."""
+"""Clusters with GPUs for tests of whole gangs: `scene(job("a", "q1", gpu=4, on="n1"),
+queues=…)`.
+"""
 
 from __future__ import annotations
 

@@ -99,5 +99,7 @@ def test_e3_each_resource_is_divided_on_its_own():
 
 
 def test_floors_that_exceed_the_total_are_given_as_they_are():
-    """When nodes are lost, guarantees alone may exceed what is left: each queue deserves just its guarantee."""
+    """When nodes are lost, guarantees alone may exceed what is left: each queue deserves just its
+    guarantee.
+    """
     assert fill(5, np.array([1, 1]), np.array([4, 3]), np.array([10, 10])).tolist() == [4, 3]

@@ -1,4 +1,6 @@
-"""A large gang gets a place in the future, and its nodes are filled meanwhile with what ends in time."""
+"""A large gang gets a place in the future, and its nodes are filled meanwhile with what ends in
+time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whatever a policy can name, and every reason a session can give, has a scenario: this fails for one that was added without."""
+"""Whatever a policy can name, and every reason a session can give, has a scenario: this fails for
+one that was added without.
+"""
 
 from __future__ import annotations
 
@@ -45,27 +47,41 @@ from tests.engine.report import test_explain, test_held_back, test_lacking_room,
 from tests.engine.state import test_reserved_guarantees
 
 ELSEWHERE = {
-    "proportion reclaimable": test_flags.test_proportion_reclaimable_protects_a_queue_within_its_share
+    "proportion reclaimable": (
+        test_flags.test_proportion_reclaimable_protects_a_queue_within_its_share
+    )
 }
 
 TRIED = {
     "overcommit-factor": test_overcommit.test_the_overcommit_factor_says_how_much_more_is_let_in,
     "sla-waiting-time": test_sla.test_the_waiting_time_of_sla_lets_a_job_in,
-    "hierarchyViolation": test_capacity_tree.test_a_broken_rule_of_the_tree_stops_what_the_policy_says,
+    "hierarchyViolation": (
+        test_capacity_tree.test_a_broken_rule_of_the_tree_stops_what_the_policy_says
+    ),
     "fillByWeight": test_capacity_tree.test_weights_alone_make_a_tree_that_reclaims,
     "ancestorReclaimLevel": test_reclaim.test_e14b_the_reclaim_level_asks_ancestors_of_the_victim,
     "breakGangs": test_reclaim.test_e15_without_breaking_gangs_the_guarantee_has_to_wait,
     "strictDeserved": test_reclaim.test_e20_strictly_no_queue_falls_below_its_deserved,
-    "suspendedVictims": test_reclaim.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise,
-    "admission": test_capacity.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so,
+    "suspendedVictims": (
+        test_reclaim.test_pods_of_a_suspended_queue_are_protected_unless_the_policy_says_otherwise
+    ),
+    "admission": (
+        test_capacity.test_a_large_gang_that_waits_keeps_nobody_out_unless_the_policy_says_so
+    ),
     "scarcity.weight": test_node_scores.test_the_weight_of_scarcity_moves_the_pod,
     "setAside": test_future_places.test_only_what_ends_in_time_is_put_where_a_gang_will_start,
-    "reserveGuarantees": test_reserved_guarantees.test_a_gang_within_its_due_leaves_free_what_another_queue_is_guaranteed,
+    "reserveGuarantees": (
+        test_reserved_guarantees.test_a_gang_within_its_due_leaves_free_what_another_queue_is_guaranteed
+    ),
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
-    "minRunSeconds": test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time,
+    "minRunSeconds": (
+        test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time
+    ),
     "patienceSeconds": test_whole_gangs.test_a_gang_that_will_have_room_soon_makes_nobody_go,
     "graceSessions": test_shed.test_shed_waits_for_its_grace,
-    "beyondDeserved": test_backfill.test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise,
+    "beyondDeserved": (
+        test_backfill.test_backfill_goes_beyond_deserved_unless_the_policy_says_otherwise
+    ),
     **dict.fromkeys(
         test_node_scores.NODE_ARGUMENTS,
         test_node_scores.test_an_argument_of_nodeorder_moves_the_pod,
@@ -118,7 +134,9 @@ def test_every_argument_and_setting_has_a_scenario():
 
 
 def _crowd(**high):
-    """A full node: q1 runs a job of two and one of low priority; q2 asks for its share, and q1 for more."""
+    """A full node: q1 runs a job of two and one of low priority; q2 asks for its share, and q1 for
+    more.
+    """
     return cluster(
         nodes=[node("n1", cpu=4, pods=5)],
         queues=[queue("q1", deserved=2), queue("q2", deserved=2)],

@@ -150,7 +150,10 @@ def test_guarantees_beyond_the_cluster_are_told():
     )
 
     assert outcome.warnings == (
-        "the guarantees of all queues exceed the cluster's cpu: each queue deserves just its guarantee",
+        (
+            "the guarantees of all queues exceed the cluster's cpu: each queue deserves just "
+            "its guarantee"
+        ),
     )
 
 
@@ -215,7 +218,10 @@ def test_an_unknown_plugin_is_refused_by_name(name):
 
 
 def test_a_reservation_keeps_its_room_from_others():
-    """The victim is gone; the pod it made room for goes first although a job of higher priority would fit."""
+    """The victim is gone.
+
+    The pod it made room for goes first although a job of higher priority would fit.
+    """
     kept = job("kept", cpu=4, pod={"reserved_node": "n1", "reserved_until": 10})
     snapshot = cluster(
         nodes=[node("n1", cpu=4)],

@@ -12,14 +12,27 @@ from scheduler.management import simulation
 
 SAMPLE = "examples/sample-cluster.yaml"
 FIGURES = {
-    "jobs", "finished", "binds", "evictions", "evictionsPerBind", "evictionsByAction", "mostEvicted", "held", "useful", "lost", "waits",
-    "shortfall", "sessions",
-}  # fmt: skip
+    "jobs",
+    "finished",
+    "binds",
+    "evictions",
+    "evictionsPerBind",
+    "evictionsByAction",
+    "mostEvicted",
+    "held",
+    "useful",
+    "lost",
+    "waits",
+    "shortfall",
+    "sessions",
+}
 RESTLESS = """
 name: {name}
 nodes: [{{name: n1, allocatable: {{cpu: 2, memory: 8Gi, pods: 10}}}}]
 queues: [{{name: q1, deserved: {{cpu: 1}}}}, {{name: q2, deserved: {{cpu: 1}}}}]
-podgroups: [{{name: a, queue: q1, minMember: 1, phase: Running}}, {{name: b, queue: q2, minMember: 1}}]
+podgroups:
+- {{name: a, queue: q1, minMember: 1, phase: Running}}
+- {{name: b, queue: q2, minMember: 1}}
 pods:
 - {{name: a-0, podgroup: a, node: n1, phase: Running, requests: {{cpu: 1}}}}
 - {{name: a-1, podgroup: a, node: n1, phase: Running, requests: {{cpu: 1}}}}

@@ -82,7 +82,10 @@ def test_steps_give_one_answer_each(tmp_path):
     path = tmp_path / "steps.yaml"
     path.write_text(
         SMALL
-        + "steps:\n- {}\n- add: {podgroups: [{name: late, queue: q1}], pods: [{name: late-0, podgroup: late, requests: {cpu: 1}}]}\n"
+        + (
+            "steps:\n- {}\n- add: {podgroups: [{name: late, queue: q1}], pods: [{name: late-0, "
+            "podgroup: late, requests: {cpu: 1}}]}\n"
+        )
     )
 
     answer = as_json(str(path))

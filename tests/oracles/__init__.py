@@ -1,1 +1,3 @@
-"""The written rules (docs/origins.md, decision 9) programmed a second time, for tests to compare with."""
+"""The written rules (docs/origins.md, decision 9) programmed a second time, for tests to compare
+with.
+"""

@@ -1,7 +1,8 @@
-"""The life of a queue and its admission as the written rules have them (docs/origins.md), on plain dictionaries.
+"""The life of a queue and its admission as the written rules have them (docs/origins.md), on plain
+dictionaries.
 
-Written from the text alone. It imports nothing of the product, is slow and recursive on purpose, and knows whole numbers only, so that a
-mistake in the product is not made here again.
+Written from the text alone. It imports nothing of the product, is slow and recursive on purpose,
+and knows whole numbers only, so that a mistake in the product is not made here again.
 """
 
 from __future__ import annotations
@@ -219,7 +220,10 @@ class Book:
         }
 
     def _tree_rules(self, new: Entry, moves: bool) -> set[tuple[str, str]]:
-        """Rules 13 to 16 on the tree as it would be; nobody is above it when there is no such place."""
+        """Rules 13 to 16 on the tree as it would be.
+
+        Nobody is above it when there is no such place.
+        """
         has_place = new.parent in self.queues and new.parent not in (
             self.subtree(new.name) if new.name in self.queues else [new.name]
         )

@@ -1,4 +1,6 @@
-"""Several clients at once against the real web process: repeats, conflicts, limits, pages, compressed answers."""
+"""Several clients at once against the real web process: repeats, conflicts, limits, pages,
+compressed answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Whatever moment a scheduler is killed in, nothing is broken, lost or done twice; and one that slept too long cannot write."""
+"""Whatever moment a scheduler is killed in, nothing is broken, lost or done twice.
+
+And one that slept too long cannot write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""docs/how-to/production.md, done as it is written: the processes one by one, on PostgreSQL and a Redis of their own."""
+"""docs/how-to/production.md, done as it is written: the processes one by one, on PostgreSQL and a
+Redis of their own.
+"""
 
 from __future__ import annotations
 

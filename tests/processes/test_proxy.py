@@ -1,6 +1,8 @@
-"""The nginx configuration of docs/how-to/production.md, word for word, in Debian's nginx in front of the real web process.
+"""The nginx configuration of docs/how-to/production.md, word for word, in Debian's nginx in front
+of the real web process.
 
-Visitors come from different addresses of this machine (127.0.0.2, 127.0.0.3 …); nginx connects from 127.0.0.1.
+Visitors come from different addresses of this machine (127.0.0.2, 127.0.0.3 …); nginx connects from
+127.0.0.1.
 """
 
 from __future__ import annotations
@@ -109,7 +111,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, nginx: str) -> Iterator[Site]
 
 
 def configuration(site: Site) -> Path:
-    """The documented one, with this test's ports and certificate, in the frame that Debian's nginx.conf is."""
+    """The documented one, with this test's ports and certificate, in the frame that Debian's
+    nginx.conf is.
+    """
     block = re.search(r"^```nginx\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
     assert block is not None
     certificate, key = site.folder / "cert.pem", site.folder / "key.pem"
@@ -140,7 +144,10 @@ def configuration(site: Site) -> Path:
         f"{name}_temp_path {site.folder};\n"
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    frame = f"daemon off;\nmaster_process off;\npid {site.folder}/nginx.pid;\nerror_log stderr crit;\nevents {{}}\n"
+    frame = (
+        f"daemon off;\nmaster_process off;\npid {site.folder}/nginx.pid;\nerror_log stderr "
+        f"crit;\nevents {{}}\n"
+    )
     path = site.folder / "nginx.conf"
     path.write_text(f"{frame}http {{\naccess_log off;\n{folders}{documented}}}\n")
     return path

@@ -1,4 +1,6 @@
-"""What keeps an installation from starting is said in a sentence, with an exit code, and leaves nothing running."""
+"""What keeps an installation from starting is said in a sentence, with an exit code, and leaves
+nothing running.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,8 @@ def test_a_database_of_a_newer_version_is_left_alone(tmp_path: Path):
     )
     with sqlite3.connect(var / "fumarole.sqlite3") as database:
         database.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES ('scheduler', '0999_from_the_future', '2030-01-01')"
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('scheduler', "
+            "'0999_from_the_future', '2030-01-01')"
         )
 
     said = up(var)
@@ -133,7 +136,8 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path):
     said = up(var)
 
     assert said.startswith(
-        f"The database {var / 'fumarole.sqlite3'} is damaged, or is no SQLite database: file is not a database."
+        f"The database {var / 'fumarole.sqlite3'} is damaged, or is no SQLite database: "
+        "file is not a database."
     )
     assert "server" not in said
     assert "Restore the file from a backup" in said
@@ -189,7 +193,10 @@ def test_outside_of_up_a_secret_key_is_required(tmp_path: Path):
     "version", [(3, 10), (3, 9), (3, 8)], ids=lambda version: ".".join(map(str, version))
 )
 def test_an_unsupported_python_is_refused(tmp_path: Path, version: tuple[int, int]):
-    pretend = f"import sys, runpy; sys.version_info = {(*version, 4, 'final', 0)}; sys.version = '{version[0]}.{version[1]}.4 (old)'; "
+    pretend = (
+        f"import sys, runpy; sys.version_info = {(*version, 4, 'final', 0)}; sys.version = "
+        f"'{version[0]}.{version[1]}.4 (old)'; "
+    )
     program = (
         pretend + "sys.argv = ['manage.py', 'up']; runpy.run_path('manage.py', run_name='__main__')"
     )

@@ -60,7 +60,9 @@ def test_what_is_killed_comes_back_and_sessions_go_on(site: Running, name: str):
 
 
 def test_a_pool_process_that_is_killed_on_a_busy_machine_comes_back(site: Running):
-    """The next one gets no time at all for a while: longer than Celery usually waits before it replaces it by another."""
+    """The next one gets no time at all for a while: longer than Celery usually waits before it
+    replaces it by another.
+    """
     before = site.pool_of("scheduler")
     os.kill(before[0], signal.SIGKILL)
     site.wait(
@@ -155,7 +157,9 @@ def wait_until_gone(processes: set[int]) -> None:
 
 
 def make_run(folder: Path) -> tuple[str, ...]:
-    """`make run` with its recipe as it is, in this Python: the installation is not what is tested here."""
+    """`make run` with its recipe as it is, in this Python: the installation is not what is tested
+    here.
+    """
     lines = (BASE / "Makefile").read_text().splitlines()
     recipe = lines[next(number for number, line in enumerate(lines) if line.startswith("run:")) + 1]
     makefile = folder / "Makefile"

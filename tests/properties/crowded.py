@@ -1,5 +1,7 @@
-"""Full clusters as scenario files: teams with more than their due, and gangs that want theirs. Made anew from a number, in the options of
-the scenarios that Volcano was watched on."""
+"""Full clusters as scenario files: teams with more than their due, and gangs that want theirs.
+
+Made anew from a number, in the options of the scenarios that Volcano was watched on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Random clusters: a few nodes, a tree of queues, podgroups that run or wait. No node is over-full to begin with."""
+"""Random clusters: a few nodes, a tree of queues, podgroups that run or wait.
+
+No node is over-full to begin with.
+"""
 
 from __future__ import annotations
 

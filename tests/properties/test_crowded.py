@@ -1,4 +1,6 @@
-"""Several sessions in a row on full clusters: the order of the file does not matter, and things come to rest."""
+"""Several sessions in a row on full clusters: the order of the file does not matter, and things
+come to rest.
+"""
 
 from __future__ import annotations
 

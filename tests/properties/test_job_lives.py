@@ -1,4 +1,6 @@
-"""Random lives of jobs, each from a seed: between any two deeds the promises hold, and when all has calmed down everything has ended."""
+"""Random lives of jobs, each from a seed: between any two deeds the promises hold, and when all has
+calmed down everything has ended.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,8 @@ def live_and_calm_down(seed: int, steps: int) -> None:
     assert [*broken_promises(), *unfinished_business()] == [], "\n".join(lives.done)
 
 
-@pytest.mark.parametrize(
-    "seed", [1, 6, 308]
-)  # each broke a promise once: a gang completed too early, one that waited for itself, one that had failed
+# Each broke a promise once: a gang completed too early, one waited for itself, one had failed.
+@pytest.mark.parametrize("seed", [1, 6, 308])
 def test_no_promise_is_broken_in_a_random_life(seed: int):
     live_and_calm_down(seed, steps=60)
 

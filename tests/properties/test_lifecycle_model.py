@@ -1,4 +1,6 @@
-"""Random trees, commands, submissions and completions on the pure model: after every step the invariants of the life of a queue hold."""
+"""Random trees, commands, submissions and completions on the pure model: after every step the
+invariants of the life of a queue hold.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Whatever text comes from outside is read in time that grows with its length, not with its square, and in a bounded number of steps.
+"""Whatever text comes from outside is read in time that grows with its length, not with its square,
+and in a bounded number of steps.
 
-Each reader gets texts made of words that mean something to it, repeated very often. Twice is measured: the steps that Python takes, which are
-counted, and the processor time of a text eight times as long against that of a short one, which a square would make sixty-four times as long.
+Each reader gets texts made of words that mean something to it, repeated very often. Twice is
+measured: the steps that Python takes, which are counted, and the processor time of a text eight
+times as long against that of a short one, which a square would make sixty-four times as long.
 """
 
 from __future__ import annotations

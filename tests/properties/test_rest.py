@@ -1,4 +1,5 @@
-"""Under the preset `fumarole`: frozen clusters come to rest, and the set of victims is the smallest.
+"""Under the preset `fumarole`: frozen clusters come to rest, and the set of victims is the
+smallest.
 
 The long form tries a thousand clusters.
 """

@@ -64,7 +64,10 @@ def decide(cluster: Cluster, policy: Policy) -> Outcome:
 
 
 def _noted(cluster: Cluster, policy: Policy) -> Snapshot:
-    """The snapshot; should the test fail, it is shown as a scenario that `manage.py simulate` runs."""
+    """The snapshot.
+
+    Should the test fail, it is shown as a scenario that `manage.py simulate` runs.
+    """
     snapshot = cluster.snapshot()
     note(json.dumps(scenario_document(snapshot, policy, "found by a property")))
     return snapshot
@@ -160,7 +163,9 @@ def test_every_victim_is_needed(cluster, policy):
 
 
 def _fits_without(victim, node_name, cluster, outcome, requests):
-    """Whether all that is promised on the node would have room although the victim stayed, and its going served no quota either."""
+    """Whether all that is promised on the node would have room although the victim stayed, and its
+    going served no quota either.
+    """
     (node,) = [node for node in cluster.nodes if node.name == node_name]
     leaving = {eviction.pod for eviction in outcome.evictions if eviction.action != "shed"} - {
         victim
@@ -340,7 +345,9 @@ def test_no_idle_room_is_left_that_a_waiting_gang_could_use(cluster, policy):
 
 
 def _has_room(pods: list[Pod], queue: str, cluster: Cluster, outcome: Outcome) -> bool:
-    """Whether these pods fit one after the other on idle nodes and within the queue's limit at every level."""
+    """Whether these pods fit one after the other on idle nodes and within the queue's limit at
+    every level.
+    """
     free = {
         node.name: node.allocatable
         - total(requests_by_pod(cluster)[pod.key] for pod in cluster.pods if pod.node == node.name)

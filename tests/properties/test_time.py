@@ -1,4 +1,6 @@
-"""A session that did not ask for the time comes to the same outcome at any other time: on this rests that sessions need not think again."""
+"""A session that did not ask for the time comes to the same outcome at any other time: on this
+rests that sessions need not think again.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ SLA = PluginConfig("sla", arguments={"sla-waiting-time": "10s"})
 
 
 def lived(cluster: Cluster, policy: Policy, sessions: int) -> Snapshot:
-    """After so many sessions there are reservations, starving gangs, and words that were said already."""
+    """After so many sessions there are reservations, starving gangs, and words that were said
+    already.
+    """
     snapshot = cluster.snapshot()
     for _ in range(sessions):
         snapshot = advance(snapshot, run_session(snapshot, policy))

@@ -1,4 +1,6 @@
-"""What is carried on from tree to tree, or worked out of a part of it, against the same worked out of the whole, broken trees included."""
+"""What is carried on from tree to tree, or worked out of a part of it, against the same worked out
+of the whole, broken trees included.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The naive twin of the benchmark decides what the engine decides: two programs, written apart, one answer."""
+"""The naive twin of the benchmark decides what the engine decides: two programs, written apart, one
+answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Scenario files are read into clusters, refused with their place, and written so that they read back the same."""
+"""Scenario files are read into clusters, refused with their place, and written so that they read
+back the same.
+"""
 
 import json
 
@@ -84,7 +86,9 @@ def test_defaults_are_volcanos():
         """
 priorityClasses: [{name: high, value: 100, preemptionPolicy: Never}]
 queues: [{name: q1}]
-podgroups: [{name: a, queue: q1, priorityClassName: high}, {name: b, queue: q1, priorityClassName: nowhere}]
+podgroups:
+- {name: a, queue: q1, priorityClassName: high}
+- {name: b, queue: q1, priorityClassName: nowhere}
 pods: [{name: p, podgroup: a}, {name: bound, podgroup: a, node: n9}]
 """
     )
@@ -238,7 +242,8 @@ def test_a_file_that_is_not_there_is_told_so(tmp_path):
 
 def test_what_has_no_effect_is_warned_about():
     scenario = only(
-        "podgroups: [{name: g}]\npods: [{name: p, podgroup: lost}, {name: o, podgroup: g, affinity: {podAntiAffinity: {}}}]"
+        "podgroups: [{name: g}]\npods: [{name: p, podgroup: lost}, {name: o, podgroup: g, "
+        "affinity: {podAntiAffinity: {}}}]"
     )
 
     assert scenario.warnings == (

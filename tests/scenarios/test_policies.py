@@ -1,4 +1,6 @@
-"""A policy file in Volcano's form is read, warned about or refused with the place of every problem."""
+"""A policy file in Volcano's form is read, warned about or refused with the place of
+every problem.
+"""
 
 import pytest
 
@@ -58,8 +60,14 @@ def test_both_spellings_of_a_flag_are_read(spelling):
 def test_arguments_come_typed():
     text = policy(
         """  - {name: overcommit, arguments: {overcommit-factor: 1.5}}
-  - {name: capacity, enableHierarchy: true, arguments: {ancestorReclaimLevel: "2", fillByWeight: "true", hierarchyViolation: warn}}
-  - {name: binpack, arguments: {binpack.weight: 10, binpack.resources: "nvidia.com/gpu", binpack.resources.nvidia.com/gpu: 5}}
+  - name: capacity
+    enableHierarchy: true
+    arguments: {ancestorReclaimLevel: "2", fillByWeight: "true", hierarchyViolation: warn}
+  - name: binpack
+    arguments:
+      binpack.weight: 10
+      binpack.resources: "nvidia.com/gpu"
+      binpack.resources.nvidia.com/gpu: 5
   - {name: sla, arguments: {sla-waiting-time: 1h30m}}"""
     )
 
@@ -116,7 +124,10 @@ def test_settings_of_actions_come_typed():
         pytest.param(
             policy(
                 "  - name: gang",
-                more="configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]",
+                more=(
+                    "configurations: [{name: preempt, arguments: "
+                    "{enableTopologyAwarePreemption: true}}]"
+                ),
             ),
             "configurations[0].arguments.enableTopologyAwarePreemption",
             id="setting of an action",
@@ -201,7 +212,10 @@ def test_an_overcommit_factor_below_one_is_read_as_volcanos_default():
         ),
         pytest.param(
             policy("  - {name: capacity, arguments: {hierarchyViolation: panic}}"),
-            "tiers[0].plugins[0].arguments.hierarchyViolation: must be one of subtree, session, warn",
+            (
+                "tiers[0].plugins[0].arguments.hierarchyViolation: must be one of subtree, "
+                "session, warn"
+            ),
             id="choice",
         ),
         pytest.param(
@@ -258,7 +272,10 @@ def test_all_problems_are_told_at_once():
 
 def test_proportion_and_capacity_together_are_refused_when_both_answer_the_same_question():
     both = "  - {name: proportion}\n  - {name: capacity}"
-    only_order = "  - {name: proportion, enableJobEnqueued: false, enableAllocatable: false, enableReclaimable: false, enablePreemptive: false}\n  - {name: capacity}"
+    only_order = (
+        "  - {name: proportion, enableJobEnqueued: false, enableAllocatable: false, "
+        "enableReclaimable: false, enablePreemptive: false}\n  - {name: capacity}"
+    )
 
     assert "proportion and capacity both answer enableJobEnqueued" in problems(policy(both))[0]
     assert read_policy(policy(only_order)).policy.tiers[0][1].name == "capacity"
@@ -302,7 +319,10 @@ class TestOmissions:
                 ["no_allocate", "no_gang", "no_queue_plugin", "no_predicates"],
             ),
             (
-                "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: capacity}, {name: predicates}]}]",
+                (
+                    "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: capacity}, "
+                    "{name: predicates}]}]"
+                ),
                 [],
             ),
             (
@@ -314,11 +334,17 @@ class TestOmissions:
                 ["no_predicates"],
             ),
             (
-                "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: drf}, {name: predicates}]}]",
+                (
+                    "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: drf}, {name: "
+                    "predicates}]}]"
+                ),
                 ["no_queue_plugin"],
             ),
             (
-                "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobReady: false}, {name: capacity}, {name: predicates}]}]",
+                (
+                    "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobReady: "
+                    "false}, {name: capacity}, {name: predicates}]}]"
+                ),
                 ["no_gang"],
             ),
         ],

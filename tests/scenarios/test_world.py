@@ -1,4 +1,6 @@
-"""Between two sessions of a simulation the cluster does what was decided, and what must be remembered is carried over."""
+"""Between two sessions of a simulation the cluster does what was decided, and what must be
+remembered is carried over.
+"""
 
 from scheduler.domain.nodes import Node
 from scheduler.domain.queues import QueueSpec

@@ -1,4 +1,6 @@
-"""Stories of Volcano's design documents (docs/origins.md) through services, sessions and cluster."""
+"""Stories of Volcano's design documents (docs/origins.md) through services, sessions
+and cluster.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,10 @@ def test_a_suspended_subtree_takes_jobs_and_starts_none_until_it_is_resumed():
 
 
 def test_a_new_guarantee_in_a_full_cluster_is_kept_by_reclaim():
-    """The guarantee design: everything is taken; a new queue with a guarantee, a job within it: admitted, and room is made for it."""
+    """The guarantee design: everything is taken.
+
+    A new queue with a guarantee, a job within it: admitted, and room is made for it.
+    """
     for number in range(4):
         node(f"n{number}", cpu="4")
     queue("old", deserved={"cpu": "12"}, guarantee={"cpu": "4"})

@@ -1,4 +1,7 @@
-"""Eight writers at once on PostgreSQL: random commands, submissions, completions and edits; no invariant is ever broken."""
+"""Eight writers at once on PostgreSQL: random commands, submissions, completions and edits.
+
+No invariant is ever broken.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,9 @@ class Writer(threading.Thread):
 
 
 class Watcher(threading.Thread):
-    """Looks at one moment after another, each a snapshot of what was committed, and checks that it makes sense."""
+    """Looks at one moment after another, each a snapshot of what was committed, and checks that it
+    makes sense.
+    """
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         super().__init__(daemon=True)
@@ -161,7 +166,9 @@ def assert_every_order_has_one_result() -> None:
 
 
 def _assert_orders_follow_each_other() -> None:
-    """Each order of a queue began where the one before it ended, as far as only orders change the state."""
+    """Each order of a queue began where the one before it ended, as far as only orders change the
+    state.
+    """
     executed = (
         Command.objects.filter(target_kind="Queue")
         .order_by("target_name", "id")

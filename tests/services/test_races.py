@@ -1,4 +1,6 @@
-"""Two at the same moment, on PostgreSQL with real concurrent transactions: one order, nothing lost, no job in a closed queue."""
+"""Two at the same moment, on PostgreSQL with real concurrent transactions: one order, nothing lost,
+no job in a closed queue.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,10 @@ class Runner(threading.Thread):
 
 
 def crossing(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Runner, Runner]:
-    """`first` has done its work but not committed when `second` begins; it commits when `second` waits for it, or has ended."""
+    """`first` has done its work but not committed when `second` begins.
+
+    It commits when `second` waits for it, or has ended.
+    """
     done, go_on = threading.Event(), threading.Event()
 
     def held() -> Any:
@@ -374,7 +379,7 @@ def test_two_lists_of_the_same_queues_at_the_same_moment_make_each_of_them_once(
     assert Queue.objects.filter(name__startswith="q").count() == 21
 
 
-def test_two_files_that_change_the_same_queues_in_another_order_do_not_wait_for_each_other_for_ever():
+def test_two_files_that_change_the_same_queues_in_another_order_do_not_block_each_other():
     names = [queue(f"q{number}").name for number in range(20)]
 
     def applied(order: list[str], weight: int) -> Callable[[], Any]:
@@ -421,7 +426,9 @@ def test_closing_and_deleting_waits_for_a_session_and_not_both_for_each_other(
 
 
 def _beside_a_session(work: Callable[[], Any], then: Callable[[], Any] = refresh_states) -> None:
-    """The session has the pods when the work begins, and goes on, to the states or what is said, when the work waits."""
+    """The session has the pods when the work begins, and goes on, to the states or what is said,
+    when the work waits.
+    """
     has_pods, go_on = threading.Event(), threading.Event()
 
     def session() -> None:

@@ -1,4 +1,7 @@
-"""A cluster run forward in simulated time: what is measured is what happened, and twice the same."""
+"""A cluster run forward in simulated time.
+
+What is measured is what happened, and twice the same.
+"""
 
 from __future__ import annotations
 

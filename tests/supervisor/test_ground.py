@@ -67,7 +67,9 @@ def test_a_pipe_that_nobody_reads_is_noticed():
 
 @pytest.fixture
 def ordinary_user() -> Iterator[Path]:
-    """A folder that everybody may write, seen by somebody whom permissions hold back: root is nobody for a while."""
+    """A folder that everybody may write, seen by somebody whom permissions hold back: root is
+    nobody for a while.
+    """
     folder = Path(tempfile.mkdtemp(prefix="fumarole-"))
     folder.chmod(0o777)
     before = os.geteuid()

@@ -112,9 +112,9 @@ def test_nothing_begins_without_what_it_needs(desk: Desk):
     with pytest.raises(KeepsDyingError) as caught:
         desk.supervisor.watch(lambda: False, PATIENCE, needs="web")
 
-    assert (
-        str(caught.value)
-        == "web died 4 times in a row, the last time with exit code 7. Its last lines:\n    the disk is full"
+    assert str(caught.value) == (
+        "web died 4 times in a row, the last time with exit code 7. Its last lines:\n    "
+        "the disk is full"
     )
 
 
@@ -238,7 +238,10 @@ def _wait_until(condition) -> None:
 
 def beats(path: Path, seconds: float) -> str:
     """A process that gives a sign of life every tenth of a second for so long, and then hangs."""
-    work = "from scheduler.supervisor.pulse import *; from time import *; p = pulse_of_this_worker(); end = monotonic() + {seconds}\n"
+    work = (
+        "from scheduler.supervisor.pulse import *; from time import *; p = "
+        "pulse_of_this_worker(); end = monotonic() + {seconds}\n"
+    )
     loop = "while monotonic() < end: p.beat(); sleep(0.1)\n"
     path.write_text(work.format(seconds=seconds) + loop + "sleep(600)")
     return f"echo life; PYTHONPATH={BASE} exec {sys.executable} {path}"

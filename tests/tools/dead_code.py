@@ -76,7 +76,7 @@ ALLOWED: dict[str, str] = {
     "dashboard/api/nodes.py:bring_back": "the table of the class names it as an operation",
     "dashboard/api/queues/endpoints.py:suspend": "the table of the class names it as an operation",
     "dashboard/api/filters.py:*": "filters of a list: each is a parameter of the API",
-    "dashboard/api/framework/formats.py:*": "attributes of the REST framework's renderers, and of PyYAML",
+    "dashboard/api/framework/formats.py:*": "attributes of REST framework renderers and of PyYAML",
     "dashboard/api/schema/openapi.py:*": "drf-spectacular calls it",
     "dashboard/cli/output.py:ignore_aliases": "PyYAML calls it",
     "dashboard/cli/commands.py:__*__": "Python's own names: Typer reads them",

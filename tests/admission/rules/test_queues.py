@@ -1,4 +1,7 @@
-"""Creating and changing queues: each rule, all violations at once, figures and fixes in the answer."""
+"""Creating and changing queues.
+
+Each rule, all violations at once, figures and fixes in the answer.
+"""
 
 from __future__ import annotations
 
@@ -341,7 +344,8 @@ def test_every_blocker_of_a_deletion_is_listed():
 
     assert rules(verdict) == ["has_children", "queue_not_closed", "has_podgroups"]
     assert " ".join(violation.message for violation in verdict.violations) == (
-        "p has 2 children (a, b). p is Open; only a Closed queue can be deleted. p has 2 podgroups not Completed."
+        "p has 2 children (a, b). p is Open; only a Closed queue can be deleted. p has 2 "
+        "podgroups not Completed."
     )
 
 

@@ -1,4 +1,6 @@
-"""Quotas of a queue that moves: what comes with it must fit as well, and nobody is compared with itself."""
+"""Quotas of a queue that moves: what comes with it must fit as well, and nobody is compared with
+itself.
+"""
 
 from __future__ import annotations
 

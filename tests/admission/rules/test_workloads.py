@@ -1,4 +1,6 @@
-"""Jobs, podgroups and bare pods: one check of the queue for all of them, and what may change of a job."""
+"""Jobs, podgroups and bare pods: one check of the queue for all of them, and what may change of a
+job.
+"""
 
 from __future__ import annotations
 

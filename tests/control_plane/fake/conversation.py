@@ -64,7 +64,8 @@ class Conversation:
             start, revision = _read_continue(self._question["continue"])
             if self._store.has_forgotten(revision):
                 raise expired(
-                    "The provided continue parameter is too old to display a consistent list result."
+                    "The provided continue parameter is too old to display a consistent "
+                    "list result."
                 )
             metadata["resourceVersion"] = str(revision)
         end = start + limit
@@ -132,7 +133,9 @@ class Conversation:
         raise Refused(415, "UnsupportedMediaType", f"the fake does not know {content_type}")
 
     def _change(self, how: Callable[[Object], Object]) -> Answer:
-        """Of a kind with a status of its own, one path changes the status and the other the rest."""
+        """Of a kind with a status of its own, one path changes the status and the other
+        the rest.
+        """
         resource = self._target.resource
         is_status = self._target.subresource == "status"
 
@@ -184,7 +187,10 @@ def _marked(pod: Object, grace: int) -> Object:
 
 
 def _merged(before: Any, patch: Any, *, by_type: bool = False) -> Any:
-    """A JSON merge patch. With `by_type`, conditions are merged by their type, as Kubernetes does."""
+    """A JSON merge patch.
+
+    With `by_type`, conditions are merged by their type, as Kubernetes does.
+    """
     if not isinstance(patch, dict):
         return patch
     after = dict(before) if isinstance(before, dict) else {}

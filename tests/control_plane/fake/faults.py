@@ -19,7 +19,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The connection breaks without an answer. `is_done` says whether the request was carried out."""
+    """The connection breaks without an answer.
+
+    `is_done` says whether the request was carried out.
+    """
 
     is_done: bool = False
 

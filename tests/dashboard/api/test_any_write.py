@@ -1,4 +1,6 @@
-"""Every write that has a route, found by walking them: a dry run writes nothing, and no junk in any field gets past with more than a refusal."""
+"""Every write that has a route, found by walking them: a dry run writes nothing, and no junk in any
+field gets past with more than a refusal.
+"""
 
 from __future__ import annotations
 
@@ -91,14 +93,49 @@ def test_the_same_without_dry_run_does_write(admin: Caller, world: World):
 
 
 JUNK: tuple[Any, ...] = (
-    None, True, 0, -1, 2**63, 10**40, 1.5, "", " ", "x" * 300, "\x00", "\u202e", "ünïcode", "../../etc/passwd", "a/b", "{{ 7*7 }}",
-    "'; DROP TABLE scheduler_queue; --", "<script>", "1e999", "-1", "1Qi", "NaN", [], {}, [[]], [None], {"": None}, {"a": {"b": [1]}}, [1, "x"],
-    {"cpu": -1}, {"cpu": "nonsense"}, {"cpu": {"a": 1}}, {"name": 1}, [{"name": "x"}], "2020-01-01", "99999-99-99T00:00:00Z",
-)  # fmt: skip
+    None,
+    True,
+    0,
+    -1,
+    2**63,
+    10**40,
+    1.5,
+    "",
+    " ",
+    "x" * 300,
+    "\x00",
+    "\u202e",
+    "ünïcode",
+    "../../etc/passwd",
+    "a/b",
+    "{{ 7*7 }}",
+    "'; DROP TABLE scheduler_queue; --",
+    "<script>",
+    "1e999",
+    "-1",
+    "1Qi",
+    "NaN",
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    {"a": {"b": [1]}},
+    [1, "x"],
+    {"cpu": -1},
+    {"cpu": "nonsense"},
+    {"cpu": {"a": 1}},
+    {"name": 1},
+    [{"name": "x"}],
+    "2020-01-01",
+    "99999-99-99T00:00:00Z",
+)
 
 
 def variants(body: Any) -> Iterator[tuple[str, Any]]:
-    """The body with each of its values replaced, by turns, by each piece of junk, left out, or given a neighbour."""
+    """The body with each of its values replaced, by turns, by each piece of junk, left out, or
+    given a neighbour.
+    """
     for path in paths(body):
         for junk in JUNK:
             yield f"{path} = {junk!r:.40}", replaced(body, path, junk)
@@ -139,36 +176,87 @@ MORE: dict[tuple[str, str], Any] = {
     ("queues", "create"): {
         "metadata": {"name": "fresh", "labels": {"a": "b"}, "annotations": {"a": "b"}},
         "spec": {
-            "parent": "own", "weight": 1, "capability": {"cpu": "4"}, "deserved": {"cpu": "2"}, "guarantee": {"resource": {"cpu": "1"}},
-            "reclaimable": True, "priority": 1, "dequeueStrategy": "fifo", "state": "Open", "type": "x",
+            "parent": "own",
+            "weight": 1,
+            "capability": {"cpu": "4"},
+            "deserved": {"cpu": "2"},
+            "guarantee": {"resource": {"cpu": "1"}},
+            "reclaimable": True,
+            "priority": 1,
+            "dequeueStrategy": "fifo",
+            "state": "Open",
+            "type": "x",
         },
         "status": {"state": "Open"},
     },
     ("jobs", "create"): {
-        **job("fresh", "own-leaf", minAvailable=1, maxRetry=1, minSuccess=1, ttlSecondsAfterFinished=1, priorityClassName="pc",
-              policies=[{"event": "PodFailed", "action": "RestartJob"}]),
+        **job(
+            "fresh",
+            "own-leaf",
+            minAvailable=1,
+            maxRetry=1,
+            minSuccess=1,
+            ttlSecondsAfterFinished=1,
+            priorityClassName="pc",
+            policies=[{"event": "PodFailed", "action": "RestartJob"}],
+        ),
     },
     ("podgroups", "create"): {
         "metadata": {"name": "fresh", "namespace": "default"},
-        "spec": {"queue": "own-leaf", "minMember": 1, "minResources": {"cpu": "1"}, "minTaskMember": {"a": 1}, "priorityClassName": "pc"},
+        "spec": {
+            "queue": "own-leaf",
+            "minMember": 1,
+            "minResources": {"cpu": "1"},
+            "minTaskMember": {"a": 1},
+            "priorityClassName": "pc",
+        },
     },
     ("nodes", "create"): {
-        "metadata": {"name": "n2"}, "spec": {"unschedulable": True, "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}]},
-        "status": {"allocatable": {"cpu": "1"}, "conditions": [{"type": "Ready", "status": "True"}]},
+        "metadata": {"name": "n2"},
+        "spec": {
+            "unschedulable": True,
+            "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+        },
+        "status": {
+            "allocatable": {"cpu": "1"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
     },
-    ("users", "create"): {"username": "fresh", "email": "a@b.c", "isActive": True, "isClusterAdmin": False, "password": "a long password",
-                          "groups": ["team"]},
-    ("tokens", "create"): {"name": "fresh", "scopes": ["read"], "expiresAt": "2999-01-01T00:00:00Z"},
-    ("commands", "create"): {"action": "SuspendQueue", "target": {"kind": "Queue", "name": "own", "uid": "x"}, "reason": "why"},
+    ("users", "create"): {
+        "username": "fresh",
+        "email": "a@b.c",
+        "isActive": True,
+        "isClusterAdmin": False,
+        "password": "a long password",
+        "groups": ["team"],
+    },
+    ("tokens", "create"): {
+        "name": "fresh",
+        "scopes": ["read"],
+        "expiresAt": "2999-01-01T00:00:00Z",
+    },
+    ("commands", "create"): {
+        "action": "SuspendQueue",
+        "target": {"kind": "Queue", "name": "own", "uid": "x"},
+        "reason": "why",
+    },
     ("apply", "post"): [
-        {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "fresh"}, "spec": {"parent": "own"}},
+        {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": "fresh"},
+            "spec": {"parent": "own"},
+        },
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}},
     ],
-}  # fmt: skip
+}
 
 
 def junk_requests(admin: Caller, world: World, every: int) -> None:
-    """One in `every` variant of every write, each undone afterwards; what is refused must not have written anything."""
+    """One in `every` variant of every write, each undone afterwards.
+
+    What is refused must not have written anything.
+    """
     wrong, number = [], 0
     counts_before = _counts()
     for route in WRITES:
@@ -189,7 +277,8 @@ def junk_requests(admin: Caller, world: World, every: int) -> None:
                 or (code >= 400 and (written or not _is_problem(admin.last)))
             ):
                 wrong.append(
-                    f"{method} {place} {what}: {code} written={written} {admin.last.content[:300]!r}"
+                    f"{method} {place} {what}: {code} written={written} "
+                    f"{admin.last.content[:300]!r}"
                 )
 
     assert wrong == [], f"{len(wrong)} of {number // every}: " + "\n".join(wrong[:20])

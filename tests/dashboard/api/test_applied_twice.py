@@ -1,4 +1,6 @@
-"""Whatever file is accepted, the same file again changes nothing: for every kind, whatever it leaves out, adds or spells differently."""
+"""Whatever file is accepted, the same file again changes nothing: for every kind, whatever it
+leaves out, adds or spells differently.
+"""
 
 from __future__ import annotations
 
@@ -127,17 +129,45 @@ def test_many_files_again_change_nothing(admin: Caller, kind: str):
 
 _CHANGES: dict[str, list[tuple[str, Any]]] = {
     "Queue": [
-        ("spec.weight", 9), ("spec.capability", {"cpu": "90"}), ("spec.deserved", {"cpu": "80"}), ("spec.guarantee", {"resource": {"cpu": "3"}}),
-        ("spec.reclaimable", False), ("spec.parent", "team"), ("spec.priority", 4), ("spec.dequeueStrategy", "fifo"), ("spec.state", "Suspended"),
-        ("spec.type", "x"), ("metadata.labels", {"a": "b"}), ("metadata.annotations", {"a": "b"}),
+        ("spec.weight", 9),
+        ("spec.capability", {"cpu": "90"}),
+        ("spec.deserved", {"cpu": "80"}),
+        ("spec.guarantee", {"resource": {"cpu": "3"}}),
+        ("spec.reclaimable", False),
+        ("spec.parent", "team"),
+        ("spec.priority", 4),
+        ("spec.dequeueStrategy", "fifo"),
+        ("spec.state", "Suspended"),
+        ("spec.type", "x"),
+        ("metadata.labels", {"a": "b"}),
+        ("metadata.annotations", {"a": "b"}),
     ],
-    "Job": [("spec.minAvailable", 1), ("spec.priorityClassName", "high"), ("metadata.labels", {"a": "b"})],
-    "PodGroup": [("spec.minMember", 7), ("spec.minResources", {"cpu": "7"}), ("spec.priorityClassName", "high"), ("spec.minTaskMember", {"a": 3})],
-    "Node": [("spec.unschedulable", True), ("status.allocatable", {"cpu": "7"}), ("metadata.labels", {"a": "b"})],
+    "Job": [
+        ("spec.minAvailable", 1),
+        ("spec.priorityClassName", "high"),
+        ("metadata.labels", {"a": "b"}),
+    ],
+    "PodGroup": [
+        ("spec.minMember", 7),
+        ("spec.minResources", {"cpu": "7"}),
+        ("spec.priorityClassName", "high"),
+        ("spec.minTaskMember", {"a": 3}),
+    ],
+    "Node": [
+        ("spec.unschedulable", True),
+        ("status.allocatable", {"cpu": "7"}),
+        ("metadata.labels", {"a": "b"}),
+    ],
     "Namespace": [("metadata.annotations", {"a": "b"})],
-    "PriorityClass": [("spec.value", 7), ("spec.globalDefault", True), ("spec.preemptionPolicy", "Never"), ("spec.description", "x"),
-                      ("value", 7), ("description", "y")],
-}  # fmt: skip
+    "PriorityClass": [
+        ("spec.value", 7),
+        ("spec.globalDefault", True),
+        ("spec.preemptionPolicy", "Never"),
+        ("spec.description", "x"),
+        ("value", 7),
+        ("description", "y"),
+    ],
+}
 _TASKS = [
     {
         "name": "t",

@@ -1,4 +1,6 @@
-"""Files of many objects: applied as a whole or not at all, compared, pruned, and checked beforehand."""
+"""Files of many objects: applied as a whole or not at all, compared, pruned, and checked
+beforehand.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,10 @@ def test_a_dry_run_shows_the_differences_and_writes_nothing(admin: Caller):
 
 
 def test_one_wrong_object_keeps_all_others_out(admin: Caller):
-    text = "kind: Queue\nmetadata: {name: good}\n---\nkind: Queue\nmetadata: {name: bad}\nspec: {weight: 0.5}\n---\nkind: Sofa\nmetadata: {name: x}\n"
+    text = (
+        "kind: Queue\nmetadata: {name: good}\n---\nkind: Queue\nmetadata: {name: bad}\nspec: "
+        "{weight: 0.5}\n---\nkind: Sofa\nmetadata: {name: x}\n"
+    )
 
     problem = admin.apply(text, expect=400)
     fields = {violation["field"] for violation in problem["violations"]}
@@ -121,7 +126,10 @@ def test_quotas_that_need_each_other_are_changed_in_any_order(admin: Caller):
         "queues/", [queue("p", deserved={"cpu": "4"}), queue("c", "p", deserved={"cpu": "4"})]
     )
 
-    grown = "kind: Queue\nmetadata: {name: c}\nspec: {deserved: {cpu: 8}}\n---\nkind: Queue\nmetadata: {name: p}\nspec: {deserved: {cpu: 8}}\n"
+    grown = (
+        "kind: Queue\nmetadata: {name: c}\nspec: {deserved: {cpu: 8}}\n---\nkind: "
+        "Queue\nmetadata: {name: p}\nspec: {deserved: {cpu: 8}}\n"
+    )
     assert set(operations(admin.apply(grown)).values()) == {"updated"}
     shrunk = grown.replace("8", "2")
     assert set(operations(admin.apply(shrunk)).values()) == {"updated"}
@@ -129,7 +137,8 @@ def test_quotas_that_need_each_other_are_changed_in_any_order(admin: Caller):
 
 def test_what_wears_the_label_and_is_not_in_the_file_is_pruned(admin: Caller):
     admin.apply(
-        "kind: Queue\nmetadata: {name: keep, labels: {team: a}}\n---\nkind: Queue\nmetadata: {name: drop, labels: {team: a}}\nspec: {state: Closed}\n"
+        "kind: Queue\nmetadata: {name: keep, labels: {team: a}}\n---\nkind: "
+        "Queue\nmetadata: {name: drop, labels: {team: a}}\nspec: {state: Closed}\n"
     )
     admin.post("queues/", queue("other"), expect=201)
     kept = "kind: Queue\nmetadata: {name: keep, labels: {team: a}}\n"
@@ -183,7 +192,10 @@ def test_a_file_is_applied_with_its_senders_permissions(
 def test_pruned_queues_go_from_below_whichever_was_made_first(admin: Caller):
     admin.apply(
         "".join(
-            f"---\nkind: Queue\nmetadata: {{name: {name}, labels: {{team: a}}}}\nspec: {{state: Closed}}\n"
+            (
+                f"---\nkind: Queue\nmetadata: {{name: {name}, labels: {{team: a}}}}\nspec: "
+                f"{{state: Closed}}\n"
+            )
             for name in "ab"
         )
     )
@@ -200,7 +212,8 @@ def test_what_the_sender_may_not_see_is_neither_pruned_nor_in_his_way(
     for name in ("mine", "theirs"):
         admin.post("queues/", queue(name), expect=201)
         admin.apply(
-            f"kind: Queue\nmetadata: {{name: {name}-x, labels: {{team: a}}}}\nspec: {{parent: {name}, state: Closed}}\n"
+            f"kind: Queue\nmetadata: {{name: {name}-x, labels: {{team: a}}}}\nspec: "
+            f"{{parent: {name}, state: Closed}}\n"
         )
     owner = caller("ada", admin="mine")
 
@@ -272,7 +285,10 @@ def _of_each_kind(in_queue: str) -> dict[str, dict[str, Any]]:
 def test_applying_tells_no_more_of_what_is_out_of_sight_than_making_it(
     admin: Caller, caller: Callable[..., Caller], kind: str
 ):
-    """Asked for where one may not make it, the answer is the same whether there is one; elsewhere the name is taken, and no more is said."""
+    """Asked for where one may not make it, the answer is the same whether there is one.
+
+    Elsewhere the name is taken, and no more is said.
+    """
     admin.post("queues/", [queue("theirs"), queue("ours")])
     theirs, ours = _of_each_kind("theirs")[kind], _of_each_kind("ours")[kind]
     ann = caller("ann", admin="ours")

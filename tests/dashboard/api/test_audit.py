@@ -68,7 +68,10 @@ def test_sqlite_refuses_to_replace_a_row():
         connection.cursor() as cursor,
     ):
         cursor.execute(
-            "INSERT OR REPLACE INTO scheduler_auditentry SELECT * FROM scheduler_auditentry WHERE id = %s",
+            (
+                "INSERT OR REPLACE INTO scheduler_auditentry SELECT * FROM "
+                "scheduler_auditentry WHERE id = %s"
+            ),
             [row.pk],
         )
 
@@ -182,7 +185,10 @@ def test_an_export_keeps_to_what_the_reader_may_see(admin: Caller, caller: Calla
 
 
 def test_a_server_for_many_sends_the_export_while_it_reads(admin: Caller):
-    """Under ASGI the pieces come from an asynchronous iterator; a synchronous one would be read whole before the first byte."""
+    """Under ASGI the pieces come from an asynchronous iterator.
+
+    A synchronous one would be read whole before the first byte.
+    """
     from django.test import AsyncClient
 
     _many_entries(2500)

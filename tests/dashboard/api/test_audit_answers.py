@@ -1,4 +1,6 @@
-"""The audit log answers who closed a queue, and why: by the queue's own name, whoever it was closed with."""
+"""The audit log answers who closed a queue, and why: by the queue's own name, whoever it was closed
+with.
+"""
 
 from __future__ import annotations
 
@@ -207,9 +209,8 @@ class TestWhatIsAskedFor:
         today, tomorrow = now.date().isoformat(), (now + timedelta(days=1)).date().isoformat()
 
         def found(**asked: str) -> tuple[int, int]:
-            listed = admin.get(
-                f"audit/?action=SuspendQueue&{'&'.join(f'{name}={value}' for name, value in asked.items())}"
-            )
+            question = "&".join(f"{name}={value}" for name, value in asked.items())
+            listed = admin.get(f"audit/?action=SuspendQueue&{question}")
             return len(listed["results"]), len(
                 pages.get("/audit/", {"action": "SuspendQueue", **asked}).context["entries"]
             )
@@ -218,15 +219,8 @@ class TestWhatIsAskedFor:
         assert found(until=today) == (1, 1)
         assert found(**{"from": tomorrow}) == (0, 0)
         assert found(until="2020-01-31") == (0, 0)
-        assert (
-            len(
-                deeds(
-                    admin,
-                    f"until={(now - timedelta(hours=1)).isoformat().replace('+', '%2B')}&action=SuspendQueue",
-                )
-            )
-            == 0
-        )
+        an_hour_ago = (now - timedelta(hours=1)).isoformat().replace("+", "%2B")
+        assert len(deeds(admin, f"until={an_hour_ago}&action=SuspendQueue")) == 0
         assert admin.get("audit/?from=yesterday", expect=400)["violations"][0]["field"] == "from"
         assert pages.get("/audit/?until=later").status_code == 400
 

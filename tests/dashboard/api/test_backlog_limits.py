@@ -1,4 +1,7 @@
-"""How much may wait in one queue and of one person, and how many pods a job may have; told alike through every door."""
+"""How much may wait in one queue and of one person, and how many pods a job may have.
+
+Told alike through every door.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Conditions have a type, a status, a reason, a message and a time, on every object; and what is told of queues is true of them."""
+"""Conditions have a type, a status, a reason, a message and a time, on every object.
+
+And what is told of queues is true of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Small things that a program relies on: what a 412 tells, which parameter a refusal names, repeats that cross, objects applied as read."""
+"""Small things that a program relies on: what a 412 tells, which parameter a refusal names, repeats
+that cross, objects applied as read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A filter value that cannot be is refused with those there are: in every list of the API, on every page, and by label selectors."""
+"""A filter value that cannot be is refused with those there are: in every list of the API, on every
+page, and by label selectors.
+"""
 
 from __future__ import annotations
 

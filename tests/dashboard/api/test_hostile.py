@@ -103,9 +103,27 @@ def test_quantities_of_every_nonsense_form(admin: Caller, quantity: Any):
 
 
 NAMES = [
-    "Ünïcode", "名前", "a" * 254, "..", ".", "a/b", "../../etc/passwd", "%2e%2e", "a\x00b", "a b", "-a", "a-", "A",
-    "'; DROP TABLE scheduler_queue; --", "{{ 7*7 }}", "<script>alert(1)</script>", "${jndi:ldap://x}", "a\nb", "\u202egnp", "\ud83d",
-]  # fmt: skip
+    "Ünïcode",
+    "名前",
+    "a" * 254,
+    "..",
+    ".",
+    "a/b",
+    "../../etc/passwd",
+    "%2e%2e",
+    "a\x00b",
+    "a b",
+    "-a",
+    "a-",
+    "A",
+    "'; DROP TABLE scheduler_queue; --",
+    "{{ 7*7 }}",
+    "<script>alert(1)</script>",
+    "${jndi:ldap://x}",
+    "a\nb",
+    "\u202egnp",
+    "\ud83d",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,6 @@
-"""What somebody keeps and sets for himself, and one command for many jobs: the same as on the pages, for programs."""
+"""What somebody keeps and sets for himself, and one command for many jobs: the same as on the
+pages, for programs.
+"""
 
 from __future__ import annotations
 
@@ -332,7 +334,9 @@ def test_a_run_does_only_what_its_owner_may(work: Caller, caller: Callable[..., 
 
 
 def test_a_run_may_no_more_than_the_token_that_began_it(work: Caller):
-    """Whatever becomes possible for its owner later: a token for submitting commands only his own jobs."""
+    """Whatever becomes possible for its owner later: a token for submitting commands only his own
+    jobs.
+    """
     narrow = Caller("ann", ("submit",))
     work.post("grants/", {"user": "ann", "role": "admin", "queue": "a"}, expect=201)
     narrow.post("bulkruns/", {"action": "cancel", "jobs": ["one"]}, expect=403)

@@ -1,4 +1,6 @@
-"""Jobs, podgroups, pods, nodes, namespaces, priority classes, the policy, the cluster and accounts over HTTP."""
+"""Jobs, podgroups, pods, nodes, namespaces, priority classes, the policy, the cluster and accounts
+over HTTP.
+"""
 
 from __future__ import annotations
 

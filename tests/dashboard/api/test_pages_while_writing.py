@@ -1,4 +1,6 @@
-"""Pages are read while others come and go: whatever was there all the time is seen once, in every order, forwards and backwards."""
+"""Pages are read while others come and go: whatever was there all the time is seen once, in every
+order, forwards and backwards.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,14 @@ def _queue(number: int) -> Queue:
 
 def _gang(number: int, job: Job | None = None) -> PodGroup:
     return PodGroup.objects.create(
-        namespace=f"ns{number % 2}", name=f"g{number}", queue=_leaf(number), owner=f"u{number % 3}", priority=number % 3, phase=_phase(number), job=job
-    )  # fmt: skip
+        namespace=f"ns{number % 2}",
+        name=f"g{number}",
+        queue=_leaf(number),
+        owner=f"u{number % 3}",
+        priority=number % 3,
+        phase=_phase(number),
+        job=job,
+    )
 
 
 def _leaf(number: int) -> Queue:

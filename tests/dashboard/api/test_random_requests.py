@@ -1,4 +1,6 @@
-"""Whatever the OpenAPI document allows, asked as every role: no 5xx, nothing outside the document, no write by one who may not."""
+"""Whatever the OpenAPI document allows, asked as every role: no 5xx, nothing outside the document,
+no write by one who may not.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,10 @@ def _of_a_submitter() -> dict[str, Any]:
 
 
 def _of_a_queue_admin() -> dict[str, Any]:
-    """He may grant roles on his own queues and command them; quotas and place of the topmost are its parent's admin's, and nothing of the
-    cluster is his."""
+    """He may grant roles on his own queues and command them.
+
+    Quotas and place of the topmost are its parent's admin's, and nothing of the cluster is his.
+    """
     cluster = tuple(kind for kind in _CLUSTER if kind not in (Namespace, Grant))
     return {
         **_of_others(),
@@ -168,7 +172,9 @@ def _known(path: str, place: str, world: World) -> dict[str, str]:
 
 @pytest.fixture
 def world(admin: Caller) -> Iterator[World]:
-    """Django closes its connection after a request, and the test's own transaction would go with it: not while the world is in use."""
+    """Django closes its connection after a request, and the test's own transaction would go with
+    it: not while the world is in use.
+    """
     from django.core.signals import request_finished, request_started
     from django.db import close_old_connections
 

@@ -1,4 +1,6 @@
-"""The stories of Volcano's five design documents (docs/origins.md), told as API calls from an empty installation; sessions and the cluster are the real ones."""
+"""The stories of Volcano's five design documents (docs/origins.md), told as API calls from an empty
+installation; sessions and the cluster are the real ones.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def a_job(name: str, in_queue: str, seconds: int = 30, **shape: Any) -> dict[str
 
 
 def test_a_queues_life_from_creation_to_deletion(admin: Caller):
-    """Queue state management: Open takes jobs, Closing drains and takes none, Closed can be deleted."""
+    """Queue state management: Open takes jobs, Closing drains and takes none, Closed can be
+    deleted.
+    """
     admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
     made = admin.post("queues/", queue("q1"), expect=201)
     assert made["status"]["state"] == "Open"
@@ -59,7 +63,9 @@ def test_a_queues_life_from_creation_to_deletion(admin: Caller):
 
 
 def test_a_job_from_a_customised_controller_counts_as_unknown(admin: Caller):
-    """Queue: podgroups without a job of ours are scheduled like any other and counted as unknown jobs."""
+    """Queue: podgroups without a job of ours are scheduled like any other and counted as unknown
+    jobs.
+    """
     admin.post("nodes/", node("n1", cpu="4", memory="8Gi"), expect=201)
     admin.post("queues/", queue("q1", weight=2), expect=201)
     assert rules(
@@ -97,7 +103,9 @@ def test_a_job_from_a_customised_controller_counts_as_unknown(admin: Caller):
 
 
 def test_a_tree_of_queues_is_filled_closed_and_deleted_children_first(admin: Caller):
-    """Hierarchical queues: only leaves take jobs, quotas of children fit into the parent's, a close goes down, a delete up."""
+    """Hierarchical queues: only leaves take jobs, quotas of children fit into the parent's, a close
+    goes down, a delete up.
+    """
     admin.post("nodes/", node("n1", cpu="10", memory="32Gi"), expect=201)
     admin.post(
         "queues/", queue("eng", deserved={"cpu": "10"}, capability={"cpu": "10"}), expect=201
@@ -129,13 +137,18 @@ def test_a_tree_of_queues_is_filled_closed_and_deleted_children_first(admin: Cal
 
 
 def test_a_queue_is_suspended_edited_and_resumed(admin: Caller):
-    """Suspend: jobs are taken and wait with that reason, running ones go on, quotas change safely, resume lets them start."""
+    """Suspend: jobs are taken and wait with that reason, running ones go on, quotas change safely,
+    resume lets them start.
+    """
     admin.post("nodes/", node("n1", cpu="4", memory="8Gi"), expect=201)
     admin.post("queues/", queue("q1", weight=1), expect=201)
     admin.post("jobs/", a_job("running", "q1", seconds=600), expect=201)
     run_session()
 
-    command = "apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\naction: SuspendQueue\ntarget: {kind: Queue, name: q1}\n"
+    command = (
+        "apiVersion: bus.volcano.sh/v1alpha1\nkind: Command\naction: SuspendQueue\ntarget: "
+        "{kind: Queue, name: q1}\n"
+    )
     assert admin.apply(command)["results"][0]["operation"] == "executed"
     assert state(admin, "q1") == ["Suspended"]
     admin.post("jobs/", a_job("waiting", "q1"), expect=201)
@@ -165,7 +178,9 @@ def test_a_queue_is_suspended_edited_and_resumed(admin: Caller):
 
 
 def test_a_guarantee_holds_against_a_full_cluster(admin: Caller):
-    """Reservation: a guarantee above the cluster or the capability is refused, and what is guaranteed stays free for its queue."""
+    """Reservation: a guarantee above the cluster or the capability is refused, and what is
+    guaranteed stays free for its queue.
+    """
     admin.post("nodes/", node("n1", cpu="8", memory="32Gi"), expect=201)
     wrong = admin.post("queues/", queue("q1", guarantee={"resource": {"cpu": "2c"}}), expect=400)
     assert wrong["violations"][0]["fix"] == "write 2 or 2000m"

@@ -1,4 +1,6 @@
-"""A field that nobody knows is pointed out with its place, in every kind of object, at every level, through every door; nothing is swallowed."""
+"""A field that nobody knows is pointed out with its place, in every kind of object, at every level,
+through every door; nothing is swallowed.
+"""
 
 from __future__ import annotations
 
@@ -115,9 +117,22 @@ MANIFESTS: dict[str, dict[str, Any]] = {
         "status": {},
     },
 }
-# Whatever stands in these is somebody's own: labels, resources, a task's name, what only a cluster reads, what other servers report.
-_FREE = ("labels", "annotations", "nodeSelector", "nodeAffinity", "requests", "limits", "capability", "deserved", "resource", "allocatable",
-         "minResources", "state")  # fmt: skip
+# Names in these are free: labels, resources, a task's name, what only a cluster reads, what other
+# servers report.
+_FREE = (
+    "labels",
+    "annotations",
+    "nodeSelector",
+    "nodeAffinity",
+    "requests",
+    "limits",
+    "capability",
+    "deserved",
+    "resource",
+    "allocatable",
+    "minResources",
+    "state",
+)
 
 
 def levels(value: Any, path: str = "") -> Iterator[str]:
@@ -168,7 +183,9 @@ def test_it_is_named_whichever_way_it_came(admin: Caller, kind: str, path: str):
 
 
 def _first_result(answer: Any) -> Any:
-    """A problem has its warnings at the top: most of a job cannot be changed, and is refused as a whole."""
+    """A problem has its warnings at the top: most of a job cannot be changed, and is refused as a
+    whole.
+    """
     return answer["results"][0] if "results" in answer else answer
 
 

@@ -1,4 +1,6 @@
-"""The lifecycle cases once more, from the outside: stored in the database and asked through the webhooks."""
+"""The lifecycle cases once more, from the outside: stored in the database and asked through the
+webhooks.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _ALWAYS_THERE = ("root", "default")
 
 
 def _is_reachable(case: Case) -> bool:
-    """Not those that our decisions override, that need names Kubernetes would refuse, or a queue without any state."""
+    """Not those that our decisions override, that need names Kubernetes would refuse, or a queue
+    without any state.
+    """
     names = [queue["metadata"]["name"] for queue in case.given.get("queues") or []]
     stateless = any(
         (queue.get("status") or {}).get("state") == "" for queue in case.given.get("queues") or []
@@ -74,7 +78,10 @@ def _store_queue(queue: Any) -> None:
 
 
 def _store_work(given: dict[str, Any]) -> None:
-    """Allocated pods become a running podgroup; a Closing queue has one, or it would be Closed; an Unknown one is marked."""
+    """Allocated pods become a running podgroup.
+
+    A Closing queue has one, or it would be Closed; an Unknown one is marked.
+    """
     for queue in Queue.objects.all():
         manifest = next(
             (item for item in given.get("queues") or [] if item["metadata"]["name"] == queue.name),

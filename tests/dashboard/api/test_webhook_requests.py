@@ -57,15 +57,24 @@ def test_another_kind_is_refused(client: Client):
         ("[" * 100_000, "too deeply"),
         ([], "The body is missing or not an object"),
         ({"kind": "Pod"}, "it must be AdmissionReview"),
-        ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v2"}, "it must be admission.k8s.io/v1 or"),
+        (
+            {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v2"},
+            "it must be admission.k8s.io/v1 or",
+        ),
         ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}, "request is missing"),
         (review("queues", "CREATE", manifest("a"), uid=""), "request.uid is missing"),
         (review("queues", "CREATE", manifest("a"), operation=3), "request.operation is missing"),
         (review("queues", "CREATE", None), "request.object is missing"),
-        (review("queues", "CREATE", manifest("a"), object="text"), "request.object is missing or not an object"),
-        (review("queues", "CREATE", manifest("a"), kind=None, resource=None), "request.kind is missing"),
+        (
+            review("queues", "CREATE", manifest("a"), object="text"),
+            "request.object is missing or not an object",
+        ),
+        (
+            review("queues", "CREATE", manifest("a"), kind=None, resource=None),
+            "request.kind is missing",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_malformed_review_gets_a_sentence(client: Client, body: Any, sentence: str):
     response = post(client, "/admission/queues/validate", body)
 
@@ -198,7 +207,9 @@ _FIELDS = st.sampled_from(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     kind=st.sampled_from(["queues", "jobs", "podgroups", "pods"]),

@@ -1,4 +1,5 @@
-"""vcctl and the server in one process: every request goes through the whole of Django to a real database, but through no socket.
+"""vcctl and the server in one process: every request goes through the whole of Django to a real
+database, but through no socket.
 
 The tests with processes (test_stories.py, test_terminal.py) have the sockets.
 """
@@ -74,7 +75,9 @@ def nothing_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 @pytest.fixture
 def server(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[str]:
-    """As Django's own test client does it: the end of a request must not close the connection that the test's transaction is on."""
+    """As Django's own test client does it: the end of a request must not close the connection that
+    the test's transaction is on.
+    """
     import httpx
     from django.core.signals import request_finished, request_started
     from django.core.wsgi import get_wsgi_application

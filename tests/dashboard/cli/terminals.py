@@ -16,10 +16,11 @@ from pathlib import Path
 
 BASE = Path(__file__).resolve().parents[3]
 PATIENCE_SECONDS = 150.0  # only how long a broken test may take
-# The pty becomes the terminal of the new session, so that Ctrl-C typed into it is a signal; and one that is heard, even where the tests
-# run in the background of a script, whose children are told to ignore it.
+# The pty becomes the terminal of the new session, so that Ctrl-C typed into it is a signal. The
+# signal is heard even where the tests run in the background of a script, whose children ignore it.
 _OWN_TERMINAL = (
-    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.SIG_DFL); "
     "os.execvp(sys.argv[1], sys.argv[1:])"
 )
 
@@ -39,7 +40,9 @@ def launchers(folder: Path) -> Path:
 
 
 class Terminal:
-    """`with Terminal("vcctl", "queue", "tree", env=…) as screen:` a program that believes to speak to a person."""
+    """`with Terminal("vcctl", "queue", "tree", env=…) as screen:` a program that believes to speak
+    to a person.
+    """
 
     def __init__(self, *command: str, env: dict[str, str], columns: int = 160) -> None:
         self._command, self._env, self._columns = (
@@ -87,7 +90,10 @@ class Terminal:
         return self._seen.decode(errors="replace")
 
     def wait_for(self, text: str, since: int = 0) -> int:
-        """Until the text is on the screen; gives the place behind it, to look further from there."""
+        """Until the text is on the screen.
+
+        Gives the place behind it, to look further from there.
+        """
         deadline = time.monotonic() + PATIENCE_SECONDS
         while text not in self.text[since:]:
             if time.monotonic() > deadline:

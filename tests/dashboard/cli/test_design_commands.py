@@ -1,4 +1,6 @@
-"""Every command that Volcano's five design documents name (docs/origins.md), typed as they have it."""
+"""Every command that Volcano's five design documents name (docs/origins.md), typed as
+they have it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from tests.worlds import node
 
 
 def test_queue_state_management(vcctl: Type):
-    """The queue state design: state on create, state in detail and list, update of weight or state, delete, and `queue open|close|update`."""
+    """The queue state design: state on create, state in detail and list, update of weight or state,
+    delete, and `queue open|close|update`.
+    """
     assert vcctl("vcctl queue create --name myqueue --weight 10 --state Closed").code == 0
     assert vcctl("vcctl queue get --name myqueue").rows == [
         ["myqueue", "10", "Closed", "root", "0", "0", "0", "0", "0"]
@@ -43,7 +47,10 @@ def test_queue_with_weight(vcctl: Type):
 
 
 def test_hierarchical_queues(vcctl: Type):
-    """The hierarchy design: the child queues of a queue, and the entire structure; closing closes the children, deleting takes them first."""
+    """The hierarchy design: the child queues of a queue, and the entire structure.
+
+    Closing closes the children, deleting takes them first.
+    """
     for line in ("create a", "create b --parent a", "create c --parent a"):
         assert vcctl(f"vcctl queue {line}").code == 0
 
@@ -76,7 +83,10 @@ def test_suspend_and_resume(vcctl: Type):
 
 
 def test_suspend_and_resume_by_a_command_on_the_bus(vcctl: Type):
-    """The suspension design: “or specify Suspend/Resume action … by creating a bus command”; and a new queue may begin suspended."""
+    """The suspension design: “or specify Suspend/Resume action … by creating a bus command”.
+
+    And a new queue may begin suspended.
+    """
     manifest = """
 apiVersion: bus.volcano.sh/v1alpha1
 kind: Command

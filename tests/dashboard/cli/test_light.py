@@ -1,4 +1,6 @@
-"""vcctl is light: it loads neither the server nor, before they are needed, the libraries for HTTP, YAML and terminals."""
+"""vcctl is light: it loads neither the server nor, before they are needed, the libraries for HTTP,
+YAML and terminals.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,10 @@ def test_a_command_loads_no_server():
 @pytest.mark.parametrize(
     "line",
     [
-        "vcctl queue create q -w 10 --capability cpu=2 --capability memory=1Gi --priority 5 --no-reclaimable -o yaml",
+        (
+            "vcctl queue create q -w 10 --capability cpu=2 --capability memory=1Gi --priority "
+            "5 --no-reclaimable -o yaml"
+        ),
         "vcctl queue create q",
         "vcctl queue list --interval 0.5 --watch -o name",
         "vcctl queue history q --limit 7 --commands",

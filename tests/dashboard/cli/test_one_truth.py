@@ -41,7 +41,11 @@ LEAVES = ("tight", "wide", "default", "still")
 
 
 def random_world(seed: int) -> None:
-    """Nodes of different sizes; a queue with a small limit, one that borrows, one that is suspended; jobs of all sizes, some absurd."""
+    """Nodes of different sizes.
+
+    A queue with a small limit, one that borrows, one that is suspended; jobs of all sizes, some
+    absurd.
+    """
     dice = random.Random(seed)
     for number in range(dice.randint(2, 4)):
         node(f"n{number}", cpu=str(dice.choice([4, 8, 16])), memory="64Gi")
@@ -74,7 +78,9 @@ def random_world(seed: int) -> None:
 
 
 class Browser(Client):
-    """One that leaves the connection of the test alone, as the server of these tests does: Django's own turns the signals on again."""
+    """One that leaves the connection of the test alone, as the server of these tests does: Django's
+    own turns the signals on again.
+    """
 
     def request(self, **request: Any) -> Any:
         answer = super().request(**request)
@@ -118,7 +124,9 @@ def everything_told(vcctl: Type) -> list[Told]:
 
 
 def check_state(told: Told) -> None:
-    """One word for how it stands; Volcano's own two tables say Pending where the gang is in the line."""
+    """One word for how it stands; Volcano's own two tables say Pending where the gang is in the
+    line.
+    """
     state = told.page["row"]["state"]
     assert told.row["state"] == told.explained["phase"] == state
     assert f"({state})" in told.explained_to_people

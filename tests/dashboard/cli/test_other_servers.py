@@ -1,4 +1,6 @@
-"""An address that is somebody else's: whatever comes back, the answer is one sentence and exit code 5."""
+"""An address that is somebody else's: whatever comes back, the answer is one sentence and exit code
+5.
+"""
 
 from __future__ import annotations
 

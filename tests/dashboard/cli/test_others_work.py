@@ -10,7 +10,7 @@ from scheduler.models import SchedulingSession
 from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
 from tests.dashboard.cli.conftest import typed
-from tests.dashboard.test_others_work import SECRET, cluster  # noqa: F401 - the fixture plants the names
+from tests.dashboard.test_others_work import SECRET, cluster  # noqa: F401 - a fixture
 from tests.dashboard.work import person
 
 pytestmark = pytest.mark.django_db

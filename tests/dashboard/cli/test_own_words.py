@@ -1,4 +1,7 @@
-"""vcctl does what its options say, and speaks of its own options; without a role on root it shows what there is to see."""
+"""vcctl does what its options say, and speaks of its own options.
+
+Without a role on root it shows what there is to see.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,12 @@ kind: Job
 metadata: {name: train, namespace: lab}
 spec:
   queue: team-a
-  tasks: [{name: w, replicas: 1, template: {spec: {containers: [{name: c, image: busybox, resources: {requests: {cpu: 1}}}]}}}]
+  tasks:
+  - name: w
+    replicas: 1
+    template:
+      spec:
+        containers: [{name: c, image: busybox, resources: {requests: {cpu: 1}}}]
 """
 
 

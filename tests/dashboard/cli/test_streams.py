@@ -1,4 +1,7 @@
-"""Where the answer cannot go: a full disk, a closed output, a terminal without our letters. A sentence at most, never a traceback."""
+"""Where the answer cannot go: a full disk, a closed output, a terminal without our letters.
+
+A sentence at most, never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def test_a_reader_that_had_enough_is_no_error(tmp_path: Path):
 
 
 def test_letters_that_the_terminal_does_not_have_become_question_marks(tmp_path: Path):
-    script = "from dashboard.cli import main, output; main.ready = lambda _: type('', (), {'main': lambda *_, **__: output.line('a “名” b')})"
+    script = (
+        "from dashboard.cli import main, output; main.ready = lambda _: type('', (), {'main': "
+        "lambda *_, **__: output.line('a “名” b')})"
+    )
     line = f"{sys.executable} -c \"{script}; main.run(None, 'vcctl')\""
 
     done = shell(line, tmp_path, PYTHONIOENCODING="latin-1")

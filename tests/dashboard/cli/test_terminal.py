@@ -1,4 +1,5 @@
-"""A real installation, the real stories (docs/how-to/command-line.md), and a person at a real terminal.
+"""A real installation, the real stories (docs/how-to/command-line.md), and a person at a real
+terminal.
 
 One installation for all of it: starting one is the dear part.
 """
@@ -106,7 +107,8 @@ def test_bash_completes_commands_options_and_names_of_queues(env: dict[str, str]
     with Terminal("bash", "--norc", "--noprofile", "-i", env={**env, "PS1": "ready> "}) as shell:
         shell.wait_for("ready> ")
         shell.type(
-            'bind "set enable-bracketed-paste off"; eval "$(vcctl completion bash)"; echo loa""ded\n'
+            'bind "set enable-bracketed-paste off"; eval "$(vcctl completion bash)"; echo '
+            'loa""ded\n'
         )
         shell.wait_for("loaded")
         shell.type("vcctl queue get zanz\t")

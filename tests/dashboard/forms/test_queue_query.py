@@ -1,4 +1,6 @@
-"""The search of the queue tree: what its words find, and that a word which is not known is refused with what is."""
+"""The search of the queue tree: what its words find, and that a word which is not known is refused
+with what is.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def tree() -> None:
-    """language borrows and waits, vision lends, serving is suspended, batch closes and is starved; archive is closed and warned."""
+    """language borrows and waits, vision lends, serving is suspended, batch closes and is starved.
+
+    Archive is closed and warned.
+    """
     load_tree()
     add_queue(
         "archive",
@@ -111,12 +116,16 @@ def test_in_a_tree_what_leads_to_the_found_stays(admin: Client):
         ),
         (
             "state:foo",
-            "There is no “state:foo”. There are state:open, state:closing, state:closed, state:suspended, state:unknown.",
+            (
+                "There is no “state:foo”. There are state:open, state:closing, state:closed, "
+                "state:suspended, state:unknown."
+            ),
         ),
         ("is:waiting,lazy", "There is no “is:lazy”"),
         (
             "stat:open",
-            "There is no word “stat:”: did you mean “state:”? There are is:, state:, below:, owner: and"
+            "There is no word “stat:”: did you mean “state:”? There are is:, state:, "
+            "below:, owner: and"
             " parts of names.",
         ),
         ("-colour:red", "There is no word “colour:”."),

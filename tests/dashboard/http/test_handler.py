@@ -1,4 +1,6 @@
-"""A request is worked on in one thread, from the first middleware to the last, and an answer that streams ends with its reader."""
+"""A request is worked on in one thread, from the first middleware to the last, and an answer that
+streams ends with its reader.
+"""
 
 from __future__ import annotations
 
@@ -235,7 +237,10 @@ async def test_a_body_in_pieces_that_is_not_too_large_arrives_whole(handler: Any
 
 @pytest.fixture
 async def busy(settings: Any, handler: ThreadedHandler) -> AsyncIterator[ThreadedHandler]:
-    """One thread for each kind of request; the one for writing is at work, and one more request has waited for it too long already."""
+    """One thread for each kind of request.
+
+    The one for writing is at work, and one more request has waited for it too long already.
+    """
     settings.WEB_THREADS = 2
     settings.WEB_LONGEST_WAIT = 0.05
     few = ThreadedHandler()

@@ -1,4 +1,7 @@
-"""“View as JSON” on every page: found by walking all routes, so that a new page without it fails."""
+"""“View as JSON” on every page.
+
+Found by walking all routes, so that a new page without it fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Wrong passwords: guessing ends, for an account, an address and a crowd of addresses; the owner still gets in."""
+"""Wrong passwords: guessing ends, for an account, an address and a crowd of addresses.
+
+The owner still gets in.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleServer]:
 
 
 def said_until_closed(server: ConsoleServer, *pieces: bytes, pause: float = 0.0) -> bytes:
-    """What the server says before it closes a connection that asks for no more than these pieces."""
+    """What the server says before it closes a connection that asks for no more than
+    these pieces.
+    """
     with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
         connection.settimeout(PATIENCE)
         for piece in pieces:

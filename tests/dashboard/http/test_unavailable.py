@@ -1,4 +1,6 @@
-"""What cannot be done just now: a page answers as the API does, with 503 and words, and what it showed is still so."""
+"""What cannot be done just now: a page answers as the API does, with 503 and words, and what it
+showed is still so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rights and the websocket: who hears of what, and what happens to open pages when rights change."""
+"""Rights and the websocket.
+
+Who hears of what, and what happens to open pages when rights change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A slow reader's outbox: news is merged per row, never lost, and never in the way of the others."""
+"""A slow reader's outbox.
+
+News is merged per row, never lost, and never in the way of the others.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The websocket, from a service's commit to the page, through the real channel layer on a real Redis."""
+"""The websocket, from a service's commit to the page, through the real channel layer on a real
+Redis.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is in use is what pods hold on nodes, and what is promised is told apart from it: the same everywhere it is told."""
+"""What is in use is what pods hold on nodes, and what is promised is told apart from it: the same
+everywhere it is told.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ pytestmark = pytest.mark.django_db
 FLAT = """
 actions: "enqueue, allocate, backfill, reclaim"
 tiers:
-- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
 """
 
 
@@ -42,7 +49,9 @@ def read(quantities: Iterable[dict[str, str]]) -> Resources:
 
 
 def told_of(figure: str, caller: Caller) -> dict[str, Resources]:
-    """One figure, `allocated` or `promised`, as each part of the software tells it for the whole cluster."""
+    """One figure, `allocated` or `promised`, as each part of the software tells it for the whole
+    cluster.
+    """
     board = queue_rows()
     rows = {row.name: row for row in board.rows}
     nodes = [item["status"] for item in caller.get("nodes/?page_size=1000")["results"]]
@@ -103,7 +112,10 @@ def test_nodes_queues_root_overview_and_api_agree_whatever_happened(seed: int, p
 
 
 def promising_world() -> SessionRunner:
-    """b has borrowed all that a deserves; a's gang of four has two places at once and waits for two of b's pods to leave."""
+    """b has borrowed all that a deserves.
+
+    A's gang of four has two places at once and waits for two of b's pods to leave.
+    """
     queue("a", deserved={"cpu": "8"})
     queue("b", deserved={"cpu": "0"})
     node("n1", cpu="4")

@@ -1,4 +1,6 @@
-"""What waits in a suspended queue is told as pending everywhere, although no share is made of it."""
+"""What waits in a suspended queue is told as pending everywhere, although no share is
+made of it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def suspended() -> None:
-    """vision waits for 8 CPU, of which nothing may start, and has a job of 40 CPU that could never run there."""
+    """vision waits for 8 CPU, of which nothing may start, and has a job of 40 CPU that could never
+    run there.
+    """
     small_cluster()
     command_queue("vision", QueueCommand.SUSPEND)
     submitted("train-3", "vision", "sam", replicas=4, cpu="2")

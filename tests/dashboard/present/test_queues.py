@@ -1,4 +1,6 @@
-"""What a reader sees of a queue: figures with their denominators, words for what is unset or unknown, the bar's geometry."""
+"""What a reader sees of a queue: figures with their denominators, words for what is unset or
+unknown, the bar's geometry.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,8 @@ def test_unknown_is_not_zero():
 
 def test_the_sentence_says_all_that_the_bar_shows():
     assert bar_sentence(gpus(22, 16, 32, 4, 8)) == (
-        "GPU: allocated 22 of 32 GPU, deserved 16, guarantee 8, capability 32, pending 4, 6 borrowed."
+        "GPU: allocated 22 of 32 GPU, deserved 16, guarantee 8, capability 32, pending 4, "
+        "6 borrowed."
     )
     assert "capability 32 inherited from team-a" in bar_sentence(gpus(8, source="team-a"))
     assert "capability none" in bar_sentence(gpus(limit=None))
@@ -209,8 +212,15 @@ class TestTheTree:
         rows = present_queues(queue_rows())
 
         assert [(name, row["depth"]) for name, row in rows.items()] == [
-            ("root", 0), ("default", 1), ("production", 1), ("batch", 2), ("serving", 2), ("research", 1), ("language", 2), ("vision", 2),
-        ]  # fmt: skip
+            ("root", 0),
+            ("default", 1),
+            ("production", 1),
+            ("batch", 2),
+            ("serving", 2),
+            ("research", 1),
+            ("language", 2),
+            ("vision", 2),
+        ]
 
     def test_an_unset_limit_is_taken_from_above_and_says_from_whom(self):
         rows = present_queues(queue_rows())

@@ -1,4 +1,6 @@
-"""Who is starved, and of what: the resource that keeps its jobs waiting, and only jobs that could run."""
+"""Who is starved, and of what: the resource that keeps its jobs waiting, and only jobs that could
+run.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ GPU = "nvidia.com/gpu"
 WITHOUT_RECLAIM = """
 actions: "enqueue, allocate, backfill"
 tiers:
-- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity, enabledHierarchy: true}, {name: nodeorder}]
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+  - {name: capacity, enabledHierarchy: true}
+  - name: nodeorder
 """
 
 
@@ -46,7 +53,9 @@ def runner() -> SessionRunner:
 
 
 def test_the_resource_that_keeps_jobs_waiting_is_named_and_no_other(runner: SessionRunner):
-    """It has none of the 32 cores that it deserves either, and a gap there is as wide: but cores are free."""
+    """It has none of the 32 cores that it deserves either, and a gap there is as wide: but cores
+    are free.
+    """
     submit("train", "hungry", replicas=2, cpu="16", gpu="1")
     run_session(runner)
 

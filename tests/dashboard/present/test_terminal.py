@@ -11,7 +11,9 @@ from dashboard.present.terminal import copies, copies_of_manifest
 
 
 def words_of(line: str) -> list[str]:
-    """As a shell gives them to the program, whose name is taken by a function that prints them and what it is sent."""
+    """As a shell gives them to the program, whose name is taken by a function that prints them and
+    what it is sent.
+    """
     program = line.partition(" ")[0]
     script = f"{program}() {{ printf '%s\\0' \"$@\"; cat; }}\n{line}\n"
     done = subprocess.run(

@@ -1,4 +1,6 @@
-"""Whatever a page of the console can write, the API can: every writing route is mapped to the operation that does the same."""
+"""Whatever a page of the console can write, the API can: every writing route is mapped to the
+operation that does the same.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
     "grant": [("grants", "create")],
     "revoke": [("grants", "destroy")],
 }
-# A session of a browser is not for programs, which come with a token; and the admission webhooks are an API themselves.
+# Programs come with a token, not with the session of a browser. The admission webhooks are an API
+# themselves.
 _NOT_THE_CONSOLE = ("login", "logout", "admission-validate", "admission-mutate")
 _OTHER_SITES = ("admin/", "api/", "^api/")
 
@@ -63,7 +66,9 @@ def _routes(patterns: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _writes(view: Any) -> bool:
-    """Nothing says that the view is for reading only: the decorators of the methods keep their list in a closure."""
+    """Nothing says that the view is for reading only: the decorators of the methods keep their list
+    in a closure.
+    """
     while view is not None:
         listed = (
             inspect.getclosurevars(view).nonlocals.get("request_method_list")

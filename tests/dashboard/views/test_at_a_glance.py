@@ -1,4 +1,7 @@
-"""Seen at a glance: who has what, who waits; and for who submits, whether there is a line and how long it usually takes."""
+"""Seen at a glance: who has what, who waits.
+
+And for who submits, whether there is a line and how long it usually takes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What pages offer for a terminal exists: each command is read by the program's own parser, each address by the site's own table."""
+"""What pages offer for a terminal exists: each command is read by the program's own parser, each
+address by the site's own table.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,10 @@ def commands(page: str, names: tuple[str, ...] = ("vcctl ", "curl ")) -> list[st
 
 
 def parse(words: list[str]) -> Any:
-    """As `vcctl` reads them, down to the command that would run. Raises `TyperException` for what it does not know."""
+    """As `vcctl` reads them, down to the command that would run.
+
+    Raises `TyperException` for what it does not know.
+    """
     context = ready(program(words)).make_context("vcctl", list(words))
     while hasattr(context.command, "resolve_command"):
         name, command, rest = context.command.resolve_command(

@@ -1,4 +1,6 @@
-"""The head of a page names the modules that its script imports, so that they are fetched at once."""
+"""The head of a page names the modules that its script imports, so that they are
+fetched at once.
+"""
 
 from __future__ import annotations
 

@@ -28,9 +28,14 @@ def test_what_is_free_but_nowhere_together_is_told():
     assert "on one node" in page or "no node with" in page
 
 
+def node_of(podgroup: str) -> str:
+    """A node on which it runs."""
+    return Node.objects.filter(pods__podgroup__name=podgroup).values_list("name", flat=True)[0]
+
+
 def test_a_drain_says_whom_it_evicts_before_it_does():
     client = signed_in("admin")
-    name = Node.objects.filter(pods__podgroup__name="train-1").first().name  # type: ignore[union-attr]
+    name = node_of("train-1")
 
     asked = client.get(f"/nodes/{name}/drain/")
     assert Node.objects.get(name=name).unschedulable is False
@@ -48,7 +53,7 @@ def test_who_may_not_operate_the_cluster_cordons_nothing():
 
 def test_a_simulated_machine_is_lost_and_brought_back():
     client = signed_in("admin")
-    name = Node.objects.filter(pods__podgroup__name="train-1").first().name  # type: ignore[union-attr]
+    name = node_of("train-1")
 
     asked = text(client.get(f"/nodes/{name}/lose/"))
     assert Node.objects.get(name=name).ready is True

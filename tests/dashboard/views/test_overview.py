@@ -24,9 +24,17 @@ def evicted(
     assert session is not None
     for number in range(pods):
         Eviction.objects.create(
-            session=session, session_number=session.number, pod_name=f"{gang}-{number}", podgroup_name=gang, queue_name=queue,
-            beneficiary=beneficiary, beneficiary_queue=beneficiary_queue, action="reclaim", common_ancestor="root", created_at=timezone.now(),
-        )  # fmt: skip
+            session=session,
+            session_number=session.number,
+            pod_name=f"{gang}-{number}",
+            podgroup_name=gang,
+            queue_name=queue,
+            beneficiary=beneficiary,
+            beneficiary_queue=beneficiary_queue,
+            action="reclaim",
+            common_ancestor="root",
+            created_at=timezone.now(),
+        )
     return session
 
 
@@ -47,9 +55,14 @@ def test_evictions_of_one_gang_for_one_job_are_one_line():
 def test_the_costs_of_the_last_hour_stand_beside_how_full_it_is():
     for number in range(3):
         Eviction.objects.create(
-            session_number=number, pod_name="default/train-1-0", podgroup_name="default/train-1",
-            queue_name="vision", action="reclaim", core_seconds=600, created_at=timezone.now(),
-        )  # fmt: skip
+            session_number=number,
+            pod_name="default/train-1-0",
+            podgroup_name="default/train-1",
+            queue_name="vision",
+            action="reclaim",
+            core_seconds=600,
+            created_at=timezone.now(),
+        )
     SchedulingSession.objects.update(counts={"binds": 0})
     session = SchedulingSession.objects.first()
     SchedulingSession.objects.filter(pk=session.pk).update(counts={"binds": 60})

@@ -17,8 +17,22 @@ def cluster() -> None:
     small_cluster()
 
 
-EVERYBODYS = ["/jobs/", "/jobs/default/train-1/", "/jobs/default/train-2/timeline/", "/jobs/default/train-1/events/", "/jobs/default/train-1/yaml/",
-              "/jobs/default/train-1/evictions/", "/jobs/-/new/", "/nodes/", "/nodes/?view=map", "/nodes/n1/", "/sessions/", "/activity/", "/policy/", "/account/"]  # fmt: skip
+EVERYBODYS = [
+    "/jobs/",
+    "/jobs/default/train-1/",
+    "/jobs/default/train-2/timeline/",
+    "/jobs/default/train-1/events/",
+    "/jobs/default/train-1/yaml/",
+    "/jobs/default/train-1/evictions/",
+    "/jobs/-/new/",
+    "/nodes/",
+    "/nodes/?view=map",
+    "/nodes/n1/",
+    "/sessions/",
+    "/activity/",
+    "/policy/",
+    "/account/",
+]
 
 
 ADMINS = ["/audit/", "/users/", "/users/-/grants/", "/users/sam/"]
@@ -55,9 +69,9 @@ def test_a_refusal_says_what_is_missing_and_whom_to_ask():
     answer = signed_in("sam").get("/audit/")
 
     assert (
-        "You need the permission “admin” on the queue root to read the audit log. Ask an admin of root"
-        in text(answer)
-    )
+        "You need the permission “admin” on the queue root to read the audit log. Ask an "
+        "admin of root"
+    ) in text(answer)
     assert "You can get it from <strong>admin</strong>." in text(answer)
 
 

@@ -20,7 +20,10 @@ class TestSeveralAtOnce:
         small_cluster()
 
     def test_what_is_in_them_is_told_before_anything_is_done(self):
-        """train-1 (4 pods) and label (2) run, train-2 (20) waits; vision is chosen and closes with research too, and counts once."""
+        """train-1 (4 pods) and label (2) run, train-2 (20) waits.
+
+        Vision is chosen and closes with research too, and counts once.
+        """
         page = work.signed_in("admin").get(
             "/queues/-/commands/?command=close&queue=research&queue=vision"
         )
@@ -46,7 +49,9 @@ class TestSeveralAtOnce:
         assert (load.running, load.pods_running) == (1, 2)
 
     def test_more_than_a_thousand_are_asked_about_and_commanded(self):
-        """As a browser without JavaScript sends it: every ticked box is a field, and the token is checked."""
+        """As a browser without JavaScript sends it: every ticked box is a field, and the token is
+        checked.
+        """
         root = Queue.objects.get(name="root")
         names = [f"many-{number}" for number in range(1200)]
         Queue.objects.bulk_create(Queue(name=name, parent=root) for name in names)

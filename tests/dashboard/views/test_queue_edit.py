@@ -181,9 +181,9 @@ class TestTheVerdict:
 
     def test_a_weight_of_0_is_told_to_count_as_1(self, admin: Client):
         assert (
-            "Can be saved, 1 warning:</strong> Weight is 0, which counts as not set: the weight will be 1."
-            in check(admin, weight="0")
-        )
+            "Can be saved, 1 warning:</strong> Weight is 0, which counts as not set: the "
+            "weight will be 1."
+        ) in check(admin, weight="0")
 
     def test_a_page_that_is_not_saved_says_it_beside_its_button(self, admin: Client):
         foot = text(admin.post(EDIT, typed(admin, weight=""))).partition("form-foot")[2]

@@ -1,4 +1,7 @@
-"""What the queue pages show to whom, and what their forms mean; the clicking is in tests/browser."""
+"""What the queue pages show to whom, and what their forms mean.
+
+The clicking is in tests/browser.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +158,8 @@ class TestCommands:
 class TestForm:
     def test_empty_is_unset_and_zero_is_zero(self):
         data = QueryDict(
-            "name=a&deserved:cpu=0&deserved:memory=&capability:cpu=&new-resource=example.com/fpga&guarantee:%2B=2"
+            "name=a&deserved:cpu=0&deserved:memory=&capability:cpu="
+            "&new-resource=example.com/fpga&guarantee:%2B=2"
         )
 
         spec = form_from_post(data, QueueForm()).manifest()["spec"]
@@ -270,7 +274,10 @@ class TestNotices:
         page = text(admin.get("/queues/"))
 
         exact = last.strftime("%Y-%m-%d %H:%M:%S UTC")
-        time = f'<time datetime="{re.escape(last.isoformat())}" title="since {exact}" data-since>60 min</time>'
+        time = (
+            f'<time datetime="{re.escape(last.isoformat())}" title="since {exact}" '
+            "data-since>60 min</time>"
+        )
         assert re.search(rf"No scheduling for {time} \(normally every 1 s\)", page)
 
     def test_paused_is_told_with_who_and_why_instead(self):

@@ -36,7 +36,7 @@ def applied(client: Client, **given: str) -> Any:
 
 
 def test_a_session_shows_what_it_decided_and_can_be_saved():
-    number = SchedulingSession.objects.filter(counts__binds__gt=0).first().number  # type: ignore[union-attr]
+    number = SchedulingSession.objects.filter(counts__binds__gt=0).earliest("number").number
 
     page, saved = (
         signed_in("admin").get(f"/sessions/{number}/"),

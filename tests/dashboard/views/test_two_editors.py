@@ -45,9 +45,9 @@ class TestTwoEditors:
         assert (stored().weight, stored().priority, stored().deserved["cpu"]) == (5, 3, 280_000)
         assert "Saved vision. Changed weight from 1 to 5." in text(answer)
         assert (
-            "Changed by others meanwhile, and kept: Priority from 0 to 3, Deserved CPU from 300 to 280."
-            in text(answer)
-        )
+            "Changed by others meanwhile, and kept: Priority from 0 to 3, Deserved CPU "
+            "from 300 to 280."
+        ) in text(answer)
 
     def test_a_command_meanwhile_is_no_conflict_and_is_not_undone(self, admin: Client):
         mine = self.opened(admin, weight="5")

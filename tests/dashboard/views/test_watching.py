@@ -1,4 +1,7 @@
-"""The pages of a Kubernetes cluster that is watched: what they show, and that they change nothing."""
+"""The pages of a Kubernetes cluster that is watched.
+
+What they show, and that they change nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What keeps ticks coming: beat's clock, and workers whose pool processes start with everything loaded."""
+"""What keeps ticks coming: beat's clock, and workers whose pool processes start with everything
+loaded.
+"""
 
 from __future__ import annotations
 

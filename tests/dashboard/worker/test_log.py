@@ -1,4 +1,7 @@
-"""While the database is away a worker says so in sentences; a task that fails for another reason keeps its traceback."""
+"""While the database is away a worker says so in sentences.
+
+A task that fails for another reason keeps its traceback.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ def test_each_failure_is_a_sentence_and_the_end_of_it_is_told_once(
     for problem in ("database", "database", "", ""):
         read_something.apply(kwargs={"problem": problem})
 
-    failure = "tests.read_something: not done, the database does not answer: connection failed: Connection refused"
+    failure = (
+        "tests.read_something: not done, the database does not answer: connection failed: "
+        "Connection refused"
+    )
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert told == [
         "The database does not answer; what is due is tried again at each tick.",

@@ -121,11 +121,16 @@ def test_e14b_the_reclaim_level_asks_ancestors_of_the_victim(level, victims):
     snapshot = cluster(
         nodes=[node("n1", cpu=2)],
         queues=[
-            queue("root"), queue("ga", deserved=2), queue("pa", parent="ga", deserved=2), queue("qa", parent="pa", deserved=2),
-            queue("gb", deserved=3), queue("pb", parent="gb", deserved=1), queue("qb", parent="pb", deserved=1),
+            queue("root"),
+            queue("ga", deserved=2),
+            queue("pa", parent="ga", deserved=2),
+            queue("qa", parent="pa", deserved=2),
+            queue("gb", deserved=3),
+            queue("pb", parent="gb", deserved=1),
+            queue("qb", parent="pb", deserved=1),
         ],
         jobs=[job("v", "qb", min=0, cpu=2, on="n1"), job("new", "qa", cpu=2)],
-    )  # fmt: skip
+    )
     capacity = PluginConfig("capacity", {Flag.HIERARCHY: True}, {"ancestorReclaimLevel": level})
 
     outcome = run(snapshot, policy("enqueue allocate reclaim", BASIC, ["predicates", capacity]))
@@ -138,8 +143,10 @@ def test_e15_a_guarantee_is_honoured_and_the_gang_it_breaks_gives_up_the_rest():
 
     assert cores(outcome, at_open=True) == {"q1": 8, "q6": 2}
     assert [(victim.pod, victim.action) for victim in outcome.evictions] == [
-        ("default/j1-2", "reclaim"), ("default/j1-1", "reclaim"), ("default/j1-0", "shed"),
-    ]  # fmt: skip
+        ("default/j1-2", "reclaim"),
+        ("default/j1-1", "reclaim"),
+        ("default/j1-0", "shed"),
+    ]
     assert cores(outcome, "allocated")["q1"] == 7
     assert phase(outcome, "j1") is Phase.PENDING
     assert waiting(outcome) == {"j6-0": "n1", "j6-1": "n1"}

@@ -19,7 +19,7 @@ from tests.engine.builders import (
     run,
     waiting,
     with_actions,
-)  # fmt: skip
+)
 
 
 def _mixed_gang(name, queue_name, *cores):
@@ -32,7 +32,9 @@ def _mixed_gang(name, queue_name, *cores):
 
 
 def _reclaim(*others):
-    """q1 has all of n1 and n2, with pods that would go in the order run-3 (n1), run-2 and run-1 (n2), run-0 (n1); n3 is out of reach."""
+    """q1 has all of n1 and n2, with pods that would go in the order run-3 (n1), run-2 and run-1
+    (n2), run-0 (n1); n3 is out of reach.
+    """
     running = job("run", "q1", tasks=4, min=0, cpu=1, on=["n1", "n2", "n2", "n1"], created=1.0)
     kept = job("kept", "q3", cpu=8, on="n3")
     queues = [queue("q1"), queue("q2", deserved=5), queue("q3", reclaimable=False)]
@@ -48,7 +50,10 @@ def _reclaim(*others):
 
 
 def test_a_pod_that_made_room_for_one_member_makes_none_for_another():
-    """The first member finds room on n2, the second takes a pod of n1; for the third n1 is one core short, whoever was counted there."""
+    """The first member finds room on n2, the second takes a pod of n1.
+
+    For the third n1 is one core short, whoever was counted there.
+    """
     outcome = _reclaim(job("other", "q3", cpu=2, on="n4"))
 
     assert (evicted(outcome), waiting(outcome)) == ([], {})
@@ -77,7 +82,9 @@ def test_a_queue_that_was_spared_on_one_node_may_still_lose_on_another():
 
 
 def test_a_queue_with_just_its_due_of_one_resource_is_spared_there_where_others_can_go():
-    """q1 has two cores too many and exactly its memory: the pod without memory goes, though by rank it would be the last."""
+    """q1 has two cores too many and exactly its memory: the pod without memory goes, though by rank
+    it would be the last.
+    """
     lean = job("lean", "q1", min=0, cpu=2, on="n1", priority=1)
     broad = job("broad", "q1", tasks=2, min=0, cpu=2, memory="4Gi", on="n1")
     snapshot = cluster(
@@ -93,7 +100,10 @@ def test_a_queue_with_just_its_due_of_one_resource_is_spared_there_where_others_
 
 
 def test_each_pod_of_a_gang_takes_from_the_queue_that_has_most_by_then():
-    """q1 is at four times its deserved and q2 at three; when the first victim is gone both are at three."""
+    """q1 is at four times its deserved and q2 at three.
+
+    When the first victim is gone both are at three.
+    """
     runs = [
         job("a", "q1", tasks=4, min=0, cpu=1, on="n1"),
         job("b", "q2", tasks=3, min=0, cpu=1, on="n1"),
@@ -107,7 +117,9 @@ def test_each_pod_of_a_gang_takes_from_the_queue_that_has_most_by_then():
 
 
 def test_a_job_that_has_lost_its_gang_is_taken_from_last():
-    """Where gangs are not spared: ready jobs go before a job that is no longer ready, so the second victim is of the other job."""
+    """Where gangs are not spared: ready jobs go before a job that is no longer ready, so the second
+    victim is of the other job.
+    """
     loose = policy(
         "allocate preempt",
         ["priority", PluginConfig("gang", {Flag.PREEMPTABLE: False})],
@@ -124,7 +136,9 @@ def test_a_job_that_has_lost_its_gang_is_taken_from_last():
 
 
 def test_as_long_as_the_node_is_short_whoever_is_next_has_to_go():
-    """As in Volcano: the pod without a device comes first in the order, and only then the one whose device is needed."""
+    """As in Volcano: the pod without a device comes first in the order, and only then the one whose
+    device is needed.
+    """
     works = [
         job("a", "q1", min=0, cpu=1, gpu=1, on="n1"),
         job("b", "q1", min=0, cpu=1, on="n1"),
@@ -162,7 +176,9 @@ def test_reclaim_before_allocate_leaves_an_empty_node_to_allocate():
 
 
 def test_preempt_makes_room_on_the_node_that_suits_the_pod_best():
-    """b comes before a in the order of victims, but n1 with its idle cores scores higher: as in Volcano a goes."""
+    """b comes before a in the order of victims, but n1 with its idle cores scores higher: as in
+    Volcano a goes.
+    """
     packing = policy(
         "allocate preempt", ["priority", "gang"], ["predicates", "proportion", "binpack"]
     )

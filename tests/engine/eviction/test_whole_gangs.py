@@ -143,9 +143,11 @@ def test_a_role_keeps_its_minimum():
 
 def test_of_gangs_that_would_do_the_one_goes_that_loses_the_least_work():
     snapshot = scene(
-        aged(job("old", "q1", tasks=4, gpu=1, on="n1"), 5_000), aged(job("new", "q1", tasks=4, gpu=1, on="n1"), 50),
-        job("c", "q2", tasks=4, gpu=1), queues=HALVES,
-    )  # fmt: skip
+        aged(job("old", "q1", tasks=4, gpu=1, on="n1"), 5_000),
+        aged(job("new", "q1", tasks=4, gpu=1, on="n1"), 50),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=HALVES,
+    )
 
     assert {name.partition("-")[0] for name in evicted(run(snapshot, RECLAIM))} == {"new"}
 
@@ -168,9 +170,11 @@ def test_nobody_goes_if_the_gang_could_not_start_all_the_same():
 def test_who_has_just_started_is_left_in_peace_and_longer_each_time(ran, evictions, victims):
     policy = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
     snapshot = scene(
-        aged(job("a", "q1", tasks=4, gpu=1, on="n1"), ran, evictions=evictions), job("x", "q1", tasks=4, gpu=1, on="n1", pod={"preemptable": False}),
-        job("c", "q2", tasks=4, gpu=1), queues=HALVES,
-    )  # fmt: skip
+        aged(job("a", "q1", tasks=4, gpu=1, on="n1"), ran, evictions=evictions),
+        job("x", "q1", tasks=4, gpu=1, on="n1", pod={"preemptable": False}),
+        job("c", "q2", tasks=4, gpu=1),
+        queues=HALVES,
+    )
 
     assert len(evicted(run(snapshot, policy))) == victims
 
@@ -204,10 +208,17 @@ def test_a_gang_that_will_have_room_soon_makes_nobody_go(patience, victims):
 
 
 def test_every_level_of_the_tree_that_is_crossed_counts():
-    """t1 has its due, so nobody outside may be made to go for what its children lack; its own children may."""
+    """t1 has its due, so nobody outside may be made to go for what its children lack.
+
+    Its own children may.
+    """
     queues = (
-        gpus("t1", 4), gpus("t2", 4), gpus("a", 2, parent="t1"), gpus("b", 2, parent="t1"), gpus("c", 4, parent="t2"),
-    )  # fmt: skip
+        gpus("t1", 4),
+        gpus("t2", 4),
+        gpus("a", 2, parent="t1"),
+        gpus("b", 2, parent="t1"),
+        gpus("c", 4, parent="t2"),
+    )
     inside = scene(
         job("ja", "a", tasks=4, min=1, gpu=1, on="n1"),
         job("jc", "c", tasks=4, min=1, gpu=1, on="n1"),

@@ -36,8 +36,12 @@ def test_e12_root_is_the_cluster_so_that_guarantees_hold_at_the_first_level():
         "b1": 12,
     }
     assert {name: figures.share for name, figures in outcome.queues.items() if name != "root"} == {
-        "a": 0.75, "b": 1.25, "a1": 0, "a2": 2.0, "b1": 1.25,
-    }  # fmt: skip
+        "a": 0.75,
+        "b": 1.25,
+        "a1": 0,
+        "a2": 2.0,
+        "b1": 1.25,
+    }
 
 
 @pytest.mark.parametrize(

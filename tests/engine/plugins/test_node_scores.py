@@ -43,15 +43,47 @@ PREFERS_N2 = Constraint(
 )
 
 NODE_ARGUMENTS = {
-    "leastrequested.weight": ({"balancedresource.weight": 0}, {"leastrequested.weight": 0}, {"x": "n1"}, {}, "n2", "n1"),
+    "leastrequested.weight": (
+        {"balancedresource.weight": 0},
+        {"leastrequested.weight": 0},
+        {"x": "n1"},
+        {},
+        "n2",
+        "n1",
+    ),
     "mostrequested.weight": (
         {"leastrequested.weight": 0, "balancedresource.weight": 0, "mostrequested.weight": 1},
-        {"mostrequested.weight": 0}, {"x": "n2"}, {}, "n2", "n1",
+        {"mostrequested.weight": 0},
+        {"x": "n2"},
+        {},
+        "n2",
+        "n1",
     ),
-    "balancedresource.weight": ({"leastrequested.weight": 0}, {"balancedresource.weight": 0}, {"m": "n2"}, {}, "n2", "n1"),
-    "nodeaffinity.weight": ({"leastrequested.weight": 0}, {"nodeaffinity.weight": 0}, {}, {"constraint": PREFERS_N2}, "n2", "n1"),
-    "tainttoleration.weight": ({"leastrequested.weight": 0}, {"tainttoleration.weight": 0}, {"taint": "n1"}, {}, "n2", "n1"),
-}  # fmt: skip
+    "balancedresource.weight": (
+        {"leastrequested.weight": 0},
+        {"balancedresource.weight": 0},
+        {"m": "n2"},
+        {},
+        "n2",
+        "n1",
+    ),
+    "nodeaffinity.weight": (
+        {"leastrequested.weight": 0},
+        {"nodeaffinity.weight": 0},
+        {},
+        {"constraint": PREFERS_N2},
+        "n2",
+        "n1",
+    ),
+    "tainttoleration.weight": (
+        {"leastrequested.weight": 0},
+        {"tainttoleration.weight": 0},
+        {"taint": "n1"},
+        {},
+        "n2",
+        "n1",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", NODE_ARGUMENTS)
@@ -108,7 +140,9 @@ def test_an_argument_of_binpack_moves_the_pod(name):
 
 @pytest.mark.parametrize(("weight", "place"), [(10, "n2"), (0, "n1")])
 def test_the_weight_of_scarcity_moves_the_pod(weight, place):
-    """Of two nodes with GPUs the fuller one is filled up, against what binpack alone would say of their cores."""
+    """Of two nodes with GPUs the fuller one is filled up, against what binpack alone would say of
+    their cores.
+    """
     snapshot = cluster(
         nodes=[node("n1", cpu=4, gpu=8), node("n2", cpu=64, gpu=4)],
         queues=[queue("default")],

@@ -8,7 +8,9 @@ ONLY_SHARES = policy("", BASIC, ["proportion"])
 
 
 def shares(total, *queues):
-    """`queues` as (weight, request) with optional guarantee and capability: what each deserves, guarantees of all set aside first."""
+    """`queues` as (weight, request) with optional guarantee and capability: what each deserves,
+    guarantees of all set aside first.
+    """
     rows = [(*row, *(0, None)[len(row) - 2 :]) for row in queues]
     snapshot = cluster(
         nodes=[node("n1", cpu=total, memory="1Gi")],

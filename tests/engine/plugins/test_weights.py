@@ -1,4 +1,6 @@
-"""Weights count wherever nobody names a deserved: in what queues deserve, in whose turn it is, and in who may take back."""
+"""Weights count wherever nobody names a deserved: in what queues deserve, in whose turn it is, and
+in who may take back.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ TREES = {
 
 
 def crowd(queues, running=()):
-    """Each of eight queues asks for more than there is: 72 cores, and 8 more where a queue of its own has a claim to them."""
+    """Each of eight queues asks for more than there is: 72 cores, and 8 more where a queue of its
+    own has a claim to them.
+    """
     has_rich = any(found.name == "rich" for found in queues)
     jobs = [job(f"{name}-{number}", name, cpu=1) for name in SHARES for number in range(40)]
     nodes = [node(f"n{number}", cpu=8) for number in range(9)] + (

@@ -49,7 +49,8 @@ def test_volcanos_sentence_for_a_gang_counts_pods_and_nodes():
     )
 
     assert outcome.conditions[0].message == (
-        "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 4 minAvailable; Pending: 1 Unschedulable, 3 Schedulable. "
+        "1/4 tasks in gang unschedulable: pod group is not ready, 4 Pending, 4 "
+        "minAvailable; Pending: 1 Unschedulable, 3 Schedulable. "
         "Origin reason is new-3: 0/1 nodes are unavailable: 1 Insufficient cpu."
     )
     assert [condition.reason for condition in outcome.pod_conditions] == ["Schedulable"] * 3 + [
@@ -101,7 +102,10 @@ def test_what_was_shed_is_an_event_of_job_queue_and_pod():
         cluster(nodes=[node("n1", cpu=2)], queues=[queue("q1")], jobs=[part], session=9), PROPORTION
     )
 
-    text = "default/part gave up 2 pods: it is short of its gang of 3, and queue q1 has all that it deserves"
+    text = (
+        "default/part gave up 2 pods: it is short of its gang of 3, and queue q1 has all that "
+        "it deserves"
+    )
     told = [
         (event.type, event.object, event.name, event.message)
         for event in outcome.events

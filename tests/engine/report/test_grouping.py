@@ -1,4 +1,6 @@
-"""Many that wait at once: those that no node could ever hold are not tried, and those that are alike share one reason."""
+"""Many that wait at once: those that no node could ever hold are not tried, and those that are
+alike share one reason.
+"""
 
 from __future__ import annotations
 

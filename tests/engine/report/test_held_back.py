@@ -201,7 +201,7 @@ def test_a_job_that_no_action_of_the_policy_starts(actions: tuple[str, ...]):
     )
 
     assert (found.code, found.figures) == (ReasonCode.LEFT_OUT_BY_POLICY, {"missing": "allocate"})
-    assert (
-        found.message
-        == f"No session starts it: the policy has no allocate action (its actions are {', '.join(actions)})."
+    assert found.message == (
+        "No session starts it: the policy has no allocate action (its actions are "
+        f"{', '.join(actions)})."
     )

@@ -47,9 +47,9 @@ def test_waiting_for_quota_at_the_door_names_level_need_and_shortage():
 
     found = reason(outcome, "new")
     assert found.code is ReasonCode.WAITING_FOR_QUOTA
-    assert (
-        found.message
-        == "Needs 4 nvidia.com/gpu at once; team has 3 free under its capability of 8 (5 in use). 1 short."
+    assert found.message == (
+        "Needs 4 nvidia.com/gpu at once; team has 3 free under its capability of 8 (5 in "
+        "use). 1 short."
     )
     assert (
         found.figures["level"],
@@ -84,7 +84,8 @@ def test_a_full_cluster_is_told_as_that_and_not_as_a_quota_of_root():
 
     assert found.code is ReasonCode.CLUSTER_BUSY
     assert found.message == (
-        "Needs 4 cpu at once; the cluster has 1 free of 8 (5 in use, 2 reserved for jobs admitted before). 3 short."
+        "Needs 4 cpu at once; the cluster has 1 free of 8 (5 in use, 2 reserved for jobs "
+        "admitted before). 3 short."
     )
     assert (found.figures["used"], found.figures["promised"], found.figures["admitted"]) == (
         5000,
@@ -180,7 +181,10 @@ def test_a_cluster_that_takes_in_no_more_jobs():
     )
 
     found = reason(outcome, "new")
-    words = "Needs 2 cpu at once; the cluster has 1600m still reservable (1600m free with what overcommit adds, 0 reserved for jobs admitted before). 400m short."
+    words = (
+        "Needs 2 cpu at once; the cluster has 1600m still reservable (1600m free with what "
+        "overcommit adds, 0 reserved for jobs admitted before). 400m short."
+    )
     assert (found.code, found.message) == (ReasonCode.CLUSTER_BUSY, words)
     assert [event.message for event in outcome.events if event.type == "Normal"] == [
         "resource in cluster is overused: overused cpu"

@@ -1,4 +1,7 @@
-"""What a waiting pod is told follows its gang's reason; nodes are counted only where nodes are the cause."""
+"""What a waiting pod is told follows its gang's reason.
+
+Nodes are counted only where nodes are the cause.
+"""
 
 from __future__ import annotations
 

@@ -84,7 +84,9 @@ def test_room_that_is_promised_is_not_free_although_it_is_idle():
 
 
 def test_devices_count_for_the_balance_of_pods_that_ask_for_them():
-    """Half of n2's cores, memory and devices, or half of n1's cores and memory and an eighth of its devices."""
+    """Half of n2's cores, memory and devices, or half of n1's cores and memory and an eighth of its
+    devices.
+    """
     only_balance = policy("allocate", [PluginConfig("nodeorder", {}, {"leastrequested.weight": 0})])
     nodes = [
         node("n1", cpu=8, memory="64Gi", **{GPU: 8}),

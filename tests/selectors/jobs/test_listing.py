@@ -1,4 +1,6 @@
-"""Which jobs a filter finds, pages by key, and a number of queries that does not depend on how many there are."""
+"""Which jobs a filter finds, pages by key, and a number of queries that does not depend on how many
+there are.
+"""
 
 from __future__ import annotations
 

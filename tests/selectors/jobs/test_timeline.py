@@ -23,7 +23,10 @@ def ago(minutes: float):
 
 @pytest.fixture
 def gang() -> PodGroup:
-    """train-1: four pods of which two are needed; submitted half an hour ago, started after twelve minutes."""
+    """train-1: four pods of which two are needed.
+
+    Submitted half an hour ago, started after twelve minutes.
+    """
     small_cluster()
     PodGroup.objects.filter(name="train-1").update(
         created_at=ago(30), enqueued_at=ago(30), started_at=ago(18)
@@ -34,25 +37,48 @@ def gang() -> PodGroup:
 
 def said(code: str, first: float, last: float, count: int) -> None:
     Event.objects.create(
-        kind="PodGroup", namespace="default", name="train-1", queue_name="vision", reason="Unschedulable", code=code, message_digest=str(count),
-        first_at=ago(first), last_at=ago(last), count=count,
-    )  # fmt: skip
+        kind="PodGroup",
+        namespace="default",
+        name="train-1",
+        queue_name="vision",
+        reason="Unschedulable",
+        code=code,
+        message_digest=str(count),
+        first_at=ago(first),
+        last_at=ago(last),
+        count=count,
+    )
 
 
 def evicted(minutes: float, number: int) -> None:
     for index in range(number):
         Eviction.objects.create(
-            session_number=7, pod_name=f"default/train-1-worker-{index}", podgroup_name="default/train-1", queue_name="vision",
-            beneficiary="default/label", beneficiary_queue="language", action="reclaim", reason="reclaim", created_at=ago(minutes),
-        )  # fmt: skip
+            session_number=7,
+            pod_name=f"default/train-1-worker-{index}",
+            podgroup_name="default/train-1",
+            queue_name="vision",
+            beneficiary="default/label",
+            beneficiary_queue="language",
+            action="reclaim",
+            reason="reclaim",
+            created_at=ago(minutes),
+        )
 
 
 def placed(minutes: float, number: int) -> None:
     pods = Pod.objects.filter(podgroup__name="train-1")[:number]
     Decision.objects.bulk_create(
-        Decision(kind="Bind", pod=pod, pod_name=f"default/{pod.name}", podgroup_name="default/train-1", node_name="n1", action="allocate", created_at=ago(minutes))
+        Decision(
+            kind="Bind",
+            pod=pod,
+            pod_name=f"default/{pod.name}",
+            podgroup_name="default/train-1",
+            node_name="n1",
+            action="allocate",
+            created_at=ago(minutes),
+        )
         for pod in pods
-    )  # fmt: skip
+    )
 
 
 def spans(gang: PodGroup) -> list[tuple[str, bool, str]]:

@@ -1,4 +1,6 @@
-"""What is counted for the objects of queues: the same whether the whole tree is looked at or only what has work in it."""
+"""What is counted for the objects of queues: the same whether the whole tree is looked at or only
+what has work in it.
+"""
 
 from __future__ import annotations
 

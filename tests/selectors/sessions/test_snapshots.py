@@ -395,7 +395,9 @@ def test_classes_that_no_pod_has_any_more_do_not_pile_up(monkeypatch: pytest.Mon
 
 
 def restore_into_another_cluster() -> None:
-    """As a dump leaves it: the entries and the horizon have the numbers of the cluster that it was taken from."""
+    """As a dump leaves it: the entries and the horizon have the numbers of the cluster that it was
+    taken from.
+    """
     execute(
         "UPDATE scheduler_changehorizon SET log = '7000000000000000001/16500', position = %s",
         [2**50],

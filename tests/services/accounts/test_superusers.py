@@ -1,4 +1,6 @@
-"""A superuser's account is not for admins who are none: nobody becomes one, or takes one over, with a role alone."""
+"""A superuser's account is not for admins who are none: nobody becomes one, or takes one over, with
+a role alone.
+"""
 
 from __future__ import annotations
 

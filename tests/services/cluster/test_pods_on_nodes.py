@@ -1,4 +1,6 @@
-"""Pods on machines: lost nodes, refused places, decisions that are no longer true, pods that are still leaving."""
+"""Pods on machines: lost nodes, refused places, decisions that are no longer true, pods that are
+still leaving.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def test_pods_still_leaving_keep_their_room_on_the_node():
 
 
 def submit_two_tasks() -> Job:
-    """A job of which one pod fails while another still runs: when its retries are used up, that one has to leave first."""
+    """A job of which one pod fails while another still runs: when its retries are used up, that one
+    has to leave first.
+    """
     from scheduler.services.jobs.submit import submit_job
 
     asked = manifest(

@@ -18,7 +18,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def pipeline(*tasks: dict[str, Any], **spec: Any) -> Job:
-    """Tasks by name and whatever else is to be said of them; each has one pod that runs for five seconds."""
+    """Tasks by name and whatever else is to be said of them.
+
+    Each has one pod that runs for five seconds.
+    """
     asked = manifest("pipeline", seconds=5)
     (first,) = asked["spec"]["tasks"]
     del asked["spec"]["minAvailable"], first["minAvailable"]

@@ -1,4 +1,6 @@
-"""Jobs of very many pods: asking costs nobody anything, submitting is a few rows, and the pods come in steps."""
+"""Jobs of very many pods: asking costs nobody anything, submitting is a few rows, and the pods come
+in steps.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def ten_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def steps(most: int = 100) -> int:
-    """Take steps until all is made, or so many; the largest number of pods that one of them made."""
+    """Take steps until all is made, or so many.
+
+    The largest number of pods that one of them made.
+    """
     largest = 0
     for _ in range(most):
         row = UnmadePods.objects.values_list("pk", flat=True).first()

@@ -15,7 +15,10 @@ def queue(name: str, parent: str = "root", **spec: Any) -> Queue:
 
 
 def podgroup(name: str, in_queue: str, phase: str = "Pending", owner: str = "ann") -> PodGroup:
-    """A gang from outside, without a job; put there without asking, as data that was there before."""
+    """A gang from outside, without a job.
+
+    Put there without asking, as data that was there before.
+    """
     return PodGroup.objects.create(
         namespace="ns", name=name, queue=Queue.objects.get(name=in_queue), phase=phase, owner=owner
     )

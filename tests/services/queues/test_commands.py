@@ -1,4 +1,6 @@
-"""Orders to queues: rows with a result, carried out exactly once and in order, and what they do to the states."""
+"""Orders to queues: rows with a result, carried out exactly once and in order, and what they do to
+the states.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ def test_an_order_is_on_record_with_who_where_why_and_what_came_of_it():
     assert (
         row.message
         == outcome.message
-        == "a is now Suspended: it takes jobs but starts none until it is resumed; what runs goes on running."
+        == (
+            "a is now Suspended: it takes jobs but starts none until it is resumed; what runs "
+            "goes on running."
+        )
     )
     assert row.executed_at
 

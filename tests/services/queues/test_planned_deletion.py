@@ -1,4 +1,6 @@
-"""Close now, delete when drained: only what was shown, by whoever may, until somebody changes his mind."""
+"""Close now, delete when drained: only what was shown, by whoever may, until somebody changes his
+mind.
+"""
 
 from __future__ import annotations
 

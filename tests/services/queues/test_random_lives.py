@@ -1,4 +1,6 @@
-"""Random trees, commands, submissions, completions and deletions through the services: after every step the database makes sense."""
+"""Random trees, commands, submissions, completions and deletions through the services: after every
+step the database makes sense.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Pods say why they have no place: a condition each, an event a gang, and nothing is written again that did not change."""
+"""Pods say why they have no place: a condition each, an event a gang, and nothing is written again
+that did not change.
+"""
 
 from __future__ import annotations
 

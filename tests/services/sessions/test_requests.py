@@ -1,4 +1,7 @@
-"""When sessions run: the period, requests that bring one forward, pauses, and a clock that leaps."""
+"""When sessions run.
+
+The period, requests that bring one forward, pauses, and a clock that leaps.
+"""
 
 from __future__ import annotations
 

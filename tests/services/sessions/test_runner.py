@@ -1,4 +1,6 @@
-"""Sessions on a real database: what they write, and what is written when the world moves on meanwhile."""
+"""Sessions on a real database: what they write, and what is written when the world moves on
+meanwhile.
+"""
 
 from __future__ import annotations
 

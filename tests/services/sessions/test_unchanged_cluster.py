@@ -1,4 +1,7 @@
-"""A session that would find what the last one found does not think again; and whatever changes, it does."""
+"""A session that would find what the last one found does not think again.
+
+And whatever changes, it does.
+"""
 
 from __future__ import annotations
 

@@ -139,7 +139,10 @@ def sent(visitor: Client, form: dict[str, str], **fields: str) -> Any:
 
 
 def test_every_write_has_a_form_that_works(visitor: Client, admin: Caller, world: World):
-    """Found by walking the routes; each is filled and sent as a browser does it, and undone afterwards."""
+    """Found by walking the routes.
+
+    Each is filled and sent as a browser does it, and undone afterwards.
+    """
     wrong = []
     for route in WRITES:
         name, action, method, _ = route
@@ -166,7 +169,8 @@ def test_a_form_of_a_change_can_be_sent_as_it_is(visitor: Client, admin: Caller,
         answer = sent(visitor, form_on(visitor, address, route[2]))
         if answer.status_code != 200:
             wrong.append(
-                f"{route[2]} {address}: {answer.status_code} {re.findall('role=.alert.>(.*?)</div>', text(answer))}"
+                f"{route[2]} {address}: {answer.status_code} "
+                f"{re.findall('role=.alert.>(.*?)</div>', text(answer))}"
             )
 
     assert wrong == []

@@ -1,4 +1,6 @@
-"""An Idempotency-Key: the deed and its answer are one transaction, whatever fails and however many repeat it at once."""
+"""An Idempotency-Key: the deed and its answer are one transaction, whatever fails and however many
+repeat it at once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lists put together from texts made before: always what is stored now, whoever changed it and how."""
+"""Lists put together from texts made before.
+
+Always what is stored now, whoever changed it and how.
+"""
 
 from __future__ import annotations
 

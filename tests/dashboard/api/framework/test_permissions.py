@@ -1,4 +1,7 @@
-"""Who may: every endpoint and verb, for every role, on his own subtree and on another. Generated from the routes: a new one must be listed."""
+"""Who may: every endpoint and verb, for every role, on his own subtree and on another.
+
+Generated from the routes: a new one must be listed.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ def test_every_route_says_who_may_and_every_rule_has_a_route():
 
 
 class World:
-    """Two subtrees, own and other, each with something of every kind in it; what to ask for is known by collection and place."""
+    """Two subtrees, own and other, each with something of every kind in it.
+
+    What to ask for is known by collection and place.
+    """
 
     def __init__(self, admin: Caller) -> None:
         self.objects: dict[tuple[str, str], str] = {}
@@ -227,7 +233,10 @@ def one(role: str) -> Caller:
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", ROLES)
 def test_every_verb_of_every_endpoint_for(role: str, admin: Caller):
-    """Nobody gets through who may not, whoever may does; a dry run asks the same questions, so that one world serves all."""
+    """Nobody gets through who may not, whoever may does.
+
+    A dry run asks the same questions, so that one world serves all.
+    """
     world, who = World(admin), one(role)
     wrong = [
         complaint
@@ -252,7 +261,10 @@ def _complaint(
     return (
         ""
         if good
-        else f"{role} {method} {found} ({place}, from {least}): {code} {who.last.content.decode()[:200]}"
+        else (
+            f"{role} {method} {found} ({place}, from {least}): {code} "
+            f"{who.last.content.decode()[:200]}"
+        )
     )
 
 
@@ -292,10 +304,15 @@ def _may(role: str, least: str) -> bool:
 
 
 def _allowed(role: str, least: str, code: int) -> bool:
-    """Let through: done, or refused for another reason than who he is (a job that runs cannot be deleted)."""
+    """Let through: done, or refused for another reason than who he is (a job that runs cannot be
+    deleted).
+    """
     return code in (200, 201, 409)
 
 
 def _refused(code: int, least: str, role: str) -> bool:
-    """Where the object may not be seen it is not there: 404, or 400 for one that the body names. Else 403."""
+    """Where the object may not be seen it is not there: 404, or 400 for one that the body names.
+
+    Else 403.
+    """
     return code in ((403, 404, 400) if least == "hidden" or role == "nothing" else (403,))

@@ -33,7 +33,10 @@ def test_too_many_requests_are_told_when_to_come_back(admin: Caller, settings: A
     assert answer["title"] == "Too many requests"
 
 
-_ANOTHER_PROCESS = "import django; django.setup(); from dashboard.api.framework.throttling import count_request; print(count_request('user-1:7'))"
+_ANOTHER_PROCESS = (
+    "import django; django.setup(); from dashboard.api.framework.throttling import "
+    "count_request; print(count_request('user-1:7'))"
+)
 
 
 def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_path: Any):

@@ -1,4 +1,6 @@
-"""A queue that was deleted: the records of its work stay, under its name, for whoever might read them before."""
+"""A queue that was deleted: the records of its work stay, under its name, for whoever might read
+them before.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ def test_its_name_is_free_and_the_new_queue_counts_only_its_own_work(admin: Call
 
 @pytest.fixture
 def reused(admin: Caller, caller: Callable[..., Caller]) -> tuple[Caller, Caller]:
-    """ml is deleted below team, and another team has an ml by now: the admin of the one and of the other."""
+    """ml is deleted below team, and another team has an ml by now: the admin of the one and of the
+    other.
+    """
     lead, other = caller("lead", admin="team"), caller("other", admin="default")
     admin.delete("queues/ml/")
     admin.post("queues/", queue("labs"), expect=201)

@@ -49,11 +49,34 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
         "description": "",
     }
     assert list(read["status"]) == [
-        "state", "closedBy", "suspendedBy", "minRunSeconds", "minRunSecondsFrom", "pending", "inqueue", "running", "unknown",
-        "completed", "subtree", "jobs", "allocated",
-        "leaving", "promised", "asked", "lacking", "deserved", "nominalShare", "request", "held", "realCapability", "share", "overused",
-        "reservation", "conditions", "warnings",
-    ]  # fmt: skip
+        "state",
+        "closedBy",
+        "suspendedBy",
+        "minRunSeconds",
+        "minRunSecondsFrom",
+        "pending",
+        "inqueue",
+        "running",
+        "unknown",
+        "completed",
+        "subtree",
+        "jobs",
+        "allocated",
+        "leaving",
+        "promised",
+        "asked",
+        "lacking",
+        "deserved",
+        "nominalShare",
+        "request",
+        "held",
+        "realCapability",
+        "share",
+        "overused",
+        "reservation",
+        "conditions",
+        "warnings",
+    ]
     assert read["status"]["reservation"] == {"resource": {"cpu": "2"}}
     assert made["metadata"]["uid"] == read["metadata"]["uid"]
 
@@ -109,8 +132,17 @@ def test_commands_answer_with_their_blast_radius_and_say_when_they_do_nothing(ad
     assert admin.get("queues/a/")["status"]["state"] == "Open"
     done = admin.post("queues/a/suspend/", {"reason": "quota change"})
     assert set(done) == {
-        "changed", "message", "dryRun", "command", "queue", "queues", "podgroups", "pods", "users", "warnings"
-    }  # fmt: skip
+        "changed",
+        "message",
+        "dryRun",
+        "command",
+        "queue",
+        "queues",
+        "podgroups",
+        "pods",
+        "users",
+        "warnings",
+    }
     assert {**done, "dryRun": True} == planned
     assert (done["command"], done["users"], done["podgroups"]) == (
         "SuspendQueue",
@@ -237,9 +269,20 @@ def test_pages_follow_a_stable_order_forwards_and_backwards(admin: Caller):
 
 @pytest.mark.parametrize(
     "query",
-    ["page_size=0", "page_size=1001", "page_size=x", "cursor=garbage", "cursor=W10", "ordering=uid", "sate=Open", "older_than=soon",
-     "dry_run=true", "min_allocated=cpu", "min_allocated=cpu:nonsense"],
-)  # fmt: skip
+    [
+        "page_size=0",
+        "page_size=1001",
+        "page_size=x",
+        "cursor=garbage",
+        "cursor=W10",
+        "ordering=uid",
+        "sate=Open",
+        "older_than=soon",
+        "dry_run=true",
+        "min_allocated=cpu",
+        "min_allocated=cpu:nonsense",
+    ],
+)
 def test_parameters_that_make_no_sense_are_refused_by_name(admin: Caller, query: str):
     answer = admin.get(f"queues/?{query}", expect=400)
 
@@ -373,7 +416,10 @@ def test_the_same_request_with_the_same_key_is_carried_out_once(admin: Caller):
 
 
 def test_yaml_in_and_yaml_out(admin: Caller):
-    text = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: y}\nspec: {weight: 3}\n"
+    text = (
+        "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: y}\nspec: "
+        "{weight: 3}\n"
+    )
 
     admin.ask("POST", "queues/", text=text, content_type="application/yaml", expect=201)
     (read,) = admin.ask("GET", "queues/y/", expect=200, Accept="application/yaml")

@@ -1,4 +1,6 @@
-"""Random lives of queues through the REST API and the webhooks, compared step by step with an oracle written from the rules (docs/origins.md)."""
+"""Random lives of queues through the REST API and the webhooks, compared step by step with an
+oracle written from the rules (docs/origins.md).
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,10 @@ WORK = (a_job, a_job, a_podgroup, a_bare_pod)
 
 
 class Life:
-    """One installation and the book kept beside it. Each step asks the webhook, then the API, and compares both with the book."""
+    """One installation and the book kept beside it.
+
+    Each step asks the webhook, then the API, and compares both with the book.
+    """
 
     def __init__(self, admin: Caller, seed: int) -> None:
         self.admin, self.dice, self.book = admin, random.Random(seed), Book()
@@ -278,7 +283,9 @@ class Life:
         )
 
     def is_wish(self, name: str, command: str) -> bool:
-        """Whether a change of `spec.state` can say it: the wish must be another one, and Open ends what it finds there."""
+        """Whether a change of `spec.state` can say it: the wish must be another one, and Open ends
+        what it finds there.
+        """
         own = self.book.queues[name].wish
         return (
             name != ROOT

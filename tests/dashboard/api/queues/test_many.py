@@ -1,4 +1,6 @@
-"""Many queues in one request: the same as one after the other, at the cost of one look at the tree; and what odd lists come to."""
+"""Many queues in one request: the same as one after the other, at the cost of one look at the tree;
+and what odd lists come to.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def order(action: str, name: str) -> Manifest:
 
 
 def rows() -> dict[str, Any]:
-    """All that writing queues leaves behind, but for keys, moments and where the request came from."""
+    """All that writing queues leaves behind, but for keys, moments and where the
+    request came from.
+    """
     fields = [field.attname for field in Queue._meta.concrete_fields]
     left_out = {"id", "uid", "parent_id", "created_at", "updated_at", "state_since"}
     parents = dict(Queue.objects.values_list("name", "parent__name"))
@@ -96,7 +100,9 @@ def alone(caller: Caller, path: str, body: Manifest) -> Any:
 
 
 def random_queues(seed: int, count: int = 40) -> list[Manifest]:
-    """Names that come twice, parents that are missing or come later, quotas that do not fit, states of all kinds, nonsense."""
+    """Names that come twice, parents that are missing or come later, quotas that do not fit, states
+    of all kinds, nonsense.
+    """
     dice = random.Random(seed)
     names = [f"q{number}" for number in range(count // 2)]
     found: list[Manifest] = []
@@ -208,7 +214,10 @@ def questions(ask: Callable[[], Any]) -> list[str]:
 def looks_at_the_tree(asked: list[str]) -> int:
     """A question for every queue there is: with no condition but that it was not deleted."""
     everything = re.compile(
-        r'SELECT .*"wish".* FROM "scheduler_queue" WHERE "scheduler_queue"."deleted_at" IS NULL ORDER BY',
+        (
+            r'SELECT .*"wish".* FROM "scheduler_queue" WHERE "scheduler_queue"."deleted_at" IS '
+            r"NULL ORDER BY"
+        ),
         re.DOTALL,
     )
     return sum(bool(everything.match(sql)) for sql in asked)
@@ -290,9 +299,9 @@ def test_a_list_is_read_in_its_order_and_a_file_as_a_whole(admin: Caller):
 
     assert statuses == [400, 400, 201]
     admin.post("apply/", [document(item) for item in family])
-    assert list(Queue.objects.filter(name__in="abc").order_by("name").values_list("name", "parent__name")) == [
-        ("a", "root"), ("b", "a"), ("c", "b")
-    ]  # fmt: skip
+    assert list(
+        Queue.objects.filter(name__in="abc").order_by("name").values_list("name", "parent__name")
+    ) == [("a", "root"), ("b", "a"), ("c", "b")]
 
 
 def test_a_ring_of_parents_in_a_file_is_refused_and_nothing_is_kept(admin: Caller):

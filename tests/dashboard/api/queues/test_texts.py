@@ -1,4 +1,6 @@
-"""What people write about a queue, its owner and a description, through every layer: API, files, pages, the tree, the audit log."""
+"""What people write about a queue, its owner and a description, through every layer: API, files,
+pages, the tree, the audit log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The OpenAPI document: complete, served, true to the code; test_random_requests.py asks what it allows."""
+"""The OpenAPI document: complete, served, true to the code; test_random_requests.py asks what it
+allows.
+"""
 
 from __future__ import annotations
 
@@ -95,13 +97,28 @@ def test_examples_of_the_document_are_json(document: dict[str, Any]):
     assert json.loads(json.dumps(document, default=str))
 
 
-# Where anything may stand: what Kubernetes defines and we only pass on, figures that differ with the reason, records of any object, and the
-# file of a session, whose format scheduler/scenarios keeps.
+# Where anything may stand: what Kubernetes defines and we only pass on, figures that differ with
+# the reason, records of any object, and the file of a session, whose format is that of
+# scheduler/scenarios.
 ANYTHING = {
-    "Task.template", "Task.dependsOn", "PodSpec.affinity", "PodGroupSpec.networkTopology", "PodGroupStatus.conditions", "QueueStatus.conditions",
-    "PendingReason.figures", "Explanation.figures", "ReclaimExplanation.figures", "CommandStatus.effect", "AuditSpec.before", "AuditSpec.after",
-    "Scenario.conf", "Scenario.nodes", "Scenario.queues", "Scenario.podgroups", "Scenario.pods",
-}  # fmt: skip
+    "Task.template",
+    "Task.dependsOn",
+    "PodSpec.affinity",
+    "PodGroupSpec.networkTopology",
+    "PodGroupStatus.conditions",
+    "QueueStatus.conditions",
+    "PendingReason.figures",
+    "Explanation.figures",
+    "ReclaimExplanation.figures",
+    "CommandStatus.effect",
+    "AuditSpec.before",
+    "AuditSpec.after",
+    "Scenario.conf",
+    "Scenario.nodes",
+    "Scenario.queues",
+    "Scenario.podgroups",
+    "Scenario.pods",
+}
 
 
 def _untyped(schema: dict[str, Any]) -> bool:

@@ -151,7 +151,10 @@ spec:
   tasks:
   - topologyPolicy: best-effort
     unheardOf: {}
-    template: {spec: {restartPolicy: OnFailure, containers: [{name: main, resources: {requests: {cpu: 1.5, memory: 1024Mi}}}]}}
+    template:
+      spec:
+        restartPolicy: OnFailure
+        containers: [{name: main, resources: {requests: {cpu: 1.5, memory: 1024Mi}}}]
 ---
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup

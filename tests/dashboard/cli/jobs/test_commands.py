@@ -47,7 +47,8 @@ def test_a_job_from_a_file(vcctl: Type, tmp_path: Path):
     file = tmp_path / "job.yaml"
     file.write_text(
         "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: two}\n"
-        "spec: {queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, template: {spec: {containers: [{name: c}]}}}]}\n"
+        "spec: {queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, template: "
+        "{spec: {containers: [{name: c}]}}}]}\n"
     )
 
     assert vcctl(f"vcctl job run -f {file}").out == "job/default/two created\n"

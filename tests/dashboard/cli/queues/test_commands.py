@@ -17,8 +17,10 @@ def test_create_takes_every_setting_of_a_queue(vcctl: Type):
     vcctl("vcctl queue create team --deserved cpu=32,memory=128Gi --guarantee cpu=8")
 
     done = vcctl(
-        "vcctl queue create -n train -w 7 -S Suspended -p team --capability cpu=32 --deserved cpu=16,memory=64Gi "
-        "--guarantee cpu=4 --no-reclaimable --priority 5 --dequeue-strategy fifo --label team=a --annotation owner=ml -o json"
+        "vcctl queue create -n train -w 7 -S Suspended -p team --capability cpu=32 "
+        "--deserved cpu=16,memory=64Gi "
+        "--guarantee cpu=4 --no-reclaimable --priority 5 --dequeue-strategy fifo --label "
+        "team=a --annotation owner=ml -o json"
     )
 
     assert done.code == 0

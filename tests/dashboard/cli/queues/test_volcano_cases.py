@@ -56,7 +56,10 @@ def arrange(case: dict[str, Any]) -> None:
 
 
 def act(case: dict[str, Any], vcctl: Type) -> Done:
-    """Flags as Volcano has them. Upstream creates `testQueue`, which is no name here: names are those of Kubernetes."""
+    """Flags as Volcano has them.
+
+    Upstream creates `testQueue`, which is no name here: names are those of Kubernetes.
+    """
     creates = case["when"]["argv"] == ["queue", "create"]
     flags = {
         name: str(value).lower() if creates else value

@@ -1,4 +1,6 @@
-"""A cluster and its mirror, compared: what the API server has, and what the tables should have for it."""
+"""A cluster and its mirror, compared: what the API server has, and what the tables should have for
+it.
+"""
 
 from __future__ import annotations
 
