@@ -250,10 +250,11 @@ def _checked_levels(given: Any) -> int | None:
     if given is None:
         return None
     most = account_preferences.MOST_LEVELS
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= most:
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    if not is_number or not 0 <= given <= most:
         message = f"levels must be a whole number from 0, for all, to {most}."
         raise bad_parameter("spec.levels", message)
-    return given
+    return int(given)
 
 
 def preferences_object(preference: Preference) -> dict[str, Any]:

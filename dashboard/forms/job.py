@@ -80,7 +80,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> JobForm | None:
     task = _only(spec.get("tasks"))
     template = _mapping(_mapping(_mapping(task).get("template")).get("spec"))
     container = _only(template.get("containers"))
-    if task is None or container is None or spec.get("policies") or task.get("policies"):
+    if task is None or container is None:
+        return None
+    if spec.get("policies") or task.get("policies"):
         return None
     if set(template) - {"containers", "restartPolicy"}:
         return None

@@ -126,8 +126,13 @@ class QueueForm:
 
     def problems(self) -> tuple[Violation, ...]:
         """What is typed that no manifest can say: it is refused, not left out without a word."""
-        unnamed = (self._unnamed(quota, text) for quota, text in self.unnamed.items() if text)
-        return (*unnamed, *(self._doubled(resource) for resource in self.doubled))
+        found = []
+        for quota, text in self.unnamed.items():
+            if text:
+                found.append(self._unnamed(quota, text))
+        for resource in self.doubled:
+            found.append(self._doubled(resource))
+        return tuple(found)
 
     def _unnamed(self, quota: str, text: str) -> Violation:
         message = f"{QUOTA_TITLES[quota]} {text[:40]} has no resource: the name beside it is empty."

@@ -66,10 +66,8 @@ def _free(parent: QueueRow | None, children: list[QueueRow], resource: str) -> i
     if parent is None or parent.figures is None:
         return 0
     given = sum(row.figures.deserved.amount(resource) for row in children if row.figures)
-    deserved, allocated = (
-        parent.figures.deserved.amount(resource),
-        parent.figures.allocated.amount(resource),
-    )
+    deserved = parent.figures.deserved.amount(resource)
+    allocated = parent.figures.allocated.amount(resource)
     return max(0, deserved - given) + max(0, allocated - deserved)
 
 
@@ -85,7 +83,9 @@ def loans(balances: Mapping[str, int], free: int) -> Iterator[Loan]:
 
 
 def _largest_first(balances: Mapping[str, int], sign: int) -> list[tuple[str, int]]:
-    return sorted(
-        ((name, balance * sign) for name, balance in balances.items() if balance * sign > 0),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
+    """The balances of this sign, as amounts; by name where they are equal."""
+    amounts = []
+    for name, balance in balances.items():
+        if balance * sign > 0:
+            amounts.append((name, balance * sign))
+    return sorted(amounts, key=lambda pair: (-pair[1], pair[0]))

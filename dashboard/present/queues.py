@@ -119,7 +119,12 @@ def _quota(row: QueueRow, resource: str, limit: Limit, lent: int) -> Quota:
     else:
         deserved = row.deserved.get(resource)
     return quota_of(
-        now, resource, limit, deserved=deserved, guarantee=row.guarantee.get(resource), lent=lent
+        now,
+        resource,
+        limit,
+        deserved=deserved,
+        guarantee=row.guarantee.get(resource),
+        lent=lent,
     )
 
 
@@ -134,6 +139,9 @@ def _present_queue(
     quotas = []
     for name, limit, given in zip(resources, limits, lent, strict=True):
         quotas.append(_quota(row, name, limit, given))
+    presented = {}
+    for quota, widest in zip(quotas, largest, strict=True):
+        presented[quota.resource] = present_quota(quota, widest)
     return {
         "key": row.name,
         "name": row.name,
@@ -153,10 +161,7 @@ def _present_queue(
         "starved": starved,
         "is": qualities(row, quotas, starved=starved),
         "warnings": [warning_text(warning) for warning in row.warnings],
-        "resources": {
-            quota.resource: present_quota(quota, widest)
-            for quota, widest in zip(quotas, largest, strict=True)
-        },
+        "resources": presented,
     }
 
 

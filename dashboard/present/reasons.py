@@ -32,6 +32,7 @@ _STILL_LEAVING = "When its old pods have stopped, it waits for a place again."
 def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
     code = gang.reason_code or _NOT_EVALUATED
     level = _level(gang.reason_figures)
+    failed_first = sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))
     return {
         "code": code,
         "message": gang.reason_message or "Not evaluated yet: the next session will look at it.",
@@ -42,10 +43,7 @@ def reason_card(gang: PodGroup, may_see: MaySee) -> Context:
         "level": level,
         "may_see_level": bool(level) and may_see(level),
         **_owner(gang.queue.name, level, may_see),
-        "checks": [
-            _check(check)
-            for check in sorted(gang.reason_checks, key=lambda check: bool(check["passed"]))
-        ],
+        "checks": [_check(check) for check in failed_first],
         **_place(gang, place_in_line(gang), may_see),
     }
 

@@ -43,7 +43,10 @@ def queue_table_rows(
     hidden: Collection[str] = (),
 ) -> SafeString:
     """`folded` are the queues whose children are hidden, `hidden` those that are hidden."""
-    drawn = [_with_marks(_row_html(row, options), row["name"], folded, hidden) for row in rows]
+    drawn = []
+    for row in rows:
+        text = _row_html(row, options)
+        drawn.append(_with_marks(text, row["name"], folded, hidden))
     return mark_safe("".join(drawn))  # noqa: S308 - every value is escaped below
 
 
@@ -112,9 +115,12 @@ def queue_row(row: Mapping[str, Any], options: TableOptions) -> str:
         )
     quotas = row["resources"]
     shown = [resource for resource in options.resources if resource in quotas]
-    cells = [quota_cell(name, quotas[name], absolute=options.absolute) for name in shown]
+    cells = []
+    for resource in shown:
+        cells.append(quota_cell(resource, quotas[resource], absolute=options.absolute))
     if options.detailed:
-        cells += [figure_cells(resource, quotas[resource]) for resource in shown]
+        for resource in shown:
+            cells.append(figure_cells(resource, quotas[resource]))
     return (
         f'<tr role="row" data-key="{name}" data-parent="{escape(row["parent"])}"'
         f' data-is="{" ".join(row["is"])}" aria-level="{depth + 1}"{expanded}'
@@ -136,10 +142,11 @@ def queue_row(row: Mapping[str, Any], options: TableOptions) -> str:
 
 def row_texts(row: Mapping[str, Any]) -> str:
     """What people wrote about the queue. The element is there without a text too: one may come."""
-    return "".join(
-        f'<small class="row-text" data-text="{field.name}">{escape(row[field.name])}</small>'
-        for field in TREE_FIELDS
-    )
+    texts = []
+    for field in TREE_FIELDS:
+        text = escape(row[field.name])
+        texts.append(f'<small class="row-text" data-text="{field.name}">{text}</small>')
+    return "".join(texts)
 
 
 def figure_cells(resource: str, quota: Mapping[str, Any]) -> str:

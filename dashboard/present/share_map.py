@@ -47,17 +47,15 @@ def place(board: QueueBoard, resource: str) -> Iterator[Cell]:
     names = {row.name for row in board.rows}
     children: dict[str, list[QueueRow]] = {}
     for row in board.rows:
-        children.setdefault(row.parent if row.parent in names else "", []).append(row)
+        parent = row.parent if row.parent in names else ""
+        children.setdefault(parent, []).append(row)
     stack = list(_divide(0, WIDTH, 0, 0, children.get("", []), resource))
     while stack:
         cell = stack.pop()
         yield cell
         below = children.get(cell.row.name, [])
-        stack.extend(
-            _divide(
-                cell.x, cell.width, cell.level + 1, _deserved(cell.row, resource), below, resource
-            )
-        )
+        whole = _deserved(cell.row, resource)
+        stack.extend(_divide(cell.x, cell.width, cell.level + 1, whole, below, resource))
 
 
 def _divide(

@@ -219,11 +219,13 @@ _TITLES = {
 
 
 def _check(check: Any) -> Context:
-    figures = {"need": check.need, "free": max(0, check.free), "limit": check.limit}
+    resource = check.resource
     return {
         "where": _where(check),
-        "use": use_words(check.resource, check.used, check.promised, check.admitted),
-        **{name: with_unit(check.resource, amount) for name, amount in figures.items()},
+        "use": use_words(resource, check.used, check.promised, check.admitted),
+        "need": with_unit(resource, check.need),
+        "free": with_unit(resource, max(0, check.free)),
+        "limit": with_unit(resource, check.limit),
     }
 
 

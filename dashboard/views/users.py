@@ -283,8 +283,10 @@ def _changed_fields(request: HttpRequest, name: str) -> Context:
     before = set(opened["groups"])
     after = set(wanted["groups"])
     if before != after:
+        joined = after - before
+        left = before - after
         now = set(Group.objects.filter(user__username=name).values_list("name", flat=True))
-        changed["groups"] = sorted((now | (after - before)) - (before - after))
+        changed["groups"] = sorted((now | joined) - left)
     return changed
 
 

@@ -39,12 +39,15 @@ def queue_defaults(manifest: object) -> Defaults:
     status = _mapping_at(manifest, "status")
     is_root = _mapping_at(manifest, "metadata").get("name") == ROOT
     weight = spec.get("weight")
+    no_weight = weight is None or (type(weight) is int and weight == 0)
+    no_parent = _is_blank(spec.get("parent"))
+    no_state = _is_blank(spec.get("state")) and _is_blank(status.get("state"))
     is_left_out: dict[str, tuple[bool, object]] = {
-        "weight": (weight is None or (type(weight) is int and weight == 0), 1),
+        "weight": (no_weight, 1),
         "reclaimable": (spec.get("reclaimable") is None, True),
-        "parent": (_is_blank(spec.get("parent")) and not is_root, ROOT),
+        "parent": (no_parent and not is_root, ROOT),
         "dequeueStrategy": (_is_blank(spec.get("dequeueStrategy")), "traverse"),
-        "state": (_is_blank(spec.get("state")) and _is_blank(status.get("state")), "Open"),
+        "state": (no_state, "Open"),
     }
     defaults: Defaults = []
     for field, (left_out, value) in is_left_out.items():
@@ -72,7 +75,7 @@ def _hierarchy_defaults(manifest: object) -> Defaults:
     annotations = _mapping_at(_mapping_at(manifest, "metadata"), "annotations")
     path = annotations.get(HIERARCHY)
     weights = annotations.get(HIERARCHY_WEIGHTS)
-    if not isinstance(path, str) or not isinstance(weights, str) or not path or not weights:
+    if not (isinstance(path, str) and isinstance(weights, str) and path and weights):
         return []
     if path.split("/")[0] == ROOT:
         return []
@@ -220,4 +223,8 @@ def _add_parents(operations: list[dict[str, object]], present: dict[Path, Any], 
 
 
 def _json_pointer(path: Path) -> str:
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    steps = []
+    for step in path:
+        escaped = str(step).replace("~", "~0").replace("/", "~1")
+        steps.append(f"/{escaped}")
+    return "".join(steps)

@@ -32,11 +32,13 @@ class QueueCommand(StrEnum):
         return self.value.removesuffix("Queue").lower()
 
 
-_COMMANDS = {
-    name: command
-    for command in QueueCommand
-    for name in (command.value, command.value.removesuffix("Queue"), command.verb)
-}
+_COMMANDS: dict[str, QueueCommand] = {}
+"""By every spelling: `CloseQueue`, `Close`, `close`."""
+
+for _command in QueueCommand:
+    _COMMANDS[_command.value] = _command
+    _COMMANDS[_command.value.removesuffix("Queue")] = _command
+    _COMMANDS[_command.verb] = _command
 
 
 def command_named(text: object) -> QueueCommand | None:

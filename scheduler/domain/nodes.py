@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -79,12 +80,14 @@ class NodeTable:
 
     @classmethod
     def build(cls, nodes: Iterable[Node], resources: Sequence[str]) -> NodeTable:
-        ordered = sorted(nodes, key=lambda node: node.name)
+        ordered = sorted(nodes, key=attrgetter("name"))
+        ready = [node.ready for node in ordered]
+        unschedulable = [node.unschedulable for node in ordered]
         return cls(
             names=[node.name for node in ordered],
             allocatable=allocatable_matrix([node.allocatable for node in ordered], resources),
-            ready=np.array([node.ready for node in ordered], dtype=np.bool_),
-            unschedulable=np.array([node.unschedulable for node in ordered], dtype=np.bool_),
+            ready=np.array(ready, dtype=np.bool_),
+            unschedulable=np.array(unschedulable, dtype=np.bool_),
             labels=[node.labels for node in ordered],
             taints=[tuple(node.taints) for node in ordered],
         )
@@ -92,7 +95,8 @@ class NodeTable:
 
 def allocatable_matrix(amounts: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Amounts:
     """One row per node; a node that does not name `pods` takes as many as there is room for."""
+    unnamed = {"pods": NO_POD_LIMIT}
     rows = []
     for row in amounts:
-        rows.append([row.get(name, NO_POD_LIMIT if name == "pods" else 0) for name in resources])
+        rows.append([row.get(name, unnamed.get(name, 0)) for name in resources])
     return np.array(rows, dtype=np.int64).reshape(len(amounts), len(resources))

@@ -240,11 +240,12 @@ def stored_values(spec: QueueSpec) -> dict[str, Any]:
     return values
 
 
-_MEMBERS: Final = {
-    field.name: {member.value: member for member in field.choices}
-    for field in PLAIN_FIELDS
-    if field.choices is not None
-}
+_MEMBERS: Final[dict[str, dict[str, Any]]] = {}
+"""By field and text, what a field with choices may be."""
+
+for _field in PLAIN_FIELDS:
+    if _field.choices is not None:
+        _MEMBERS[_field.name] = {member.value: member for member in _field.choices}
 
 
 def with_choices(values: Mapping[str, Any]) -> dict[str, Any]:

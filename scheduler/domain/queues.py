@@ -164,9 +164,8 @@ class QueueTree:
 
     def branch(self, name: str) -> QueueTree:
         """The queue, the way up from it, and everything below it."""
-        return QueueTree(
-            [*map(self.__getitem__, self.ancestors(name)), self[name], *self.descendants(name)]
-        )
+        above = [self[ancestor] for ancestor in self.ancestors(name)]
+        return QueueTree([*above, self[name], *self.descendants(name)])
 
     def realm(self, name: str) -> QueueTree:
         """All queues whose state can depend on this one's.
@@ -193,7 +192,11 @@ class QueueTree:
         return self._with_exchanged(self._by_name.get(name), None)
 
     def _with_exchanged(self, old: QueueSpec | None, new: QueueSpec | None) -> QueueTree:
-        for parent in {ROOT, *(queue.parent or ROOT for queue in (old, new) if queue)}:
+        parents = {ROOT}
+        for queue in (old, new):
+            if queue is not None:
+                parents.add(queue.parent or ROOT)
+        for parent in parents:
             # from here it is carried on; every tree that follows would have to add it up again
             self.children_together(parent)
         changed = QueueTree(())
@@ -223,7 +226,8 @@ class QueueTree:
             return
         parent = queue.parent or ROOT
         siblings = list(self._children_by_parent.get(parent, ()))
-        siblings.insert(bisect_left(siblings, queue.name, key=lambda sibling: sibling.name), queue)
+        place = bisect_left(siblings, queue.name, key=lambda sibling: sibling.name)
+        siblings.insert(place, queue)
         self._children_by_parent[parent] = siblings
         if parent in self._together:
             self._together[parent] = self._together[parent].plus(queue)
@@ -240,13 +244,18 @@ class Together:
     def of(cls, queues: Iterable[QueueSpec]) -> Together:
         some = list(queues)
         return cls(
-            Sum.of(queue.guarantee for queue in some), Sum.of(queue.deserved for queue in some)
+            guarantee=Sum.of(queue.guarantee for queue in some),
+            deserved=Sum.of(queue.deserved for queue in some),
         )
 
     def plus(self, queue: QueueSpec) -> Together:
-        return Together(self.guarantee.plus(queue.guarantee), self.deserved.plus(queue.deserved))
+        return Together(
+            guarantee=self.guarantee.plus(queue.guarantee),
+            deserved=self.deserved.plus(queue.deserved),
+        )
 
     def minus(self, queue: QueueSpec) -> Together:
         return Together(
-            self.guarantee.plus(queue.guarantee, -1), self.deserved.plus(queue.deserved, -1)
+            guarantee=self.guarantee.plus(queue.guarantee, -1),
+            deserved=self.deserved.plus(queue.deserved, -1),
         )

@@ -7,10 +7,11 @@ keep the sums in step, so that a refresh costs what changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -62,8 +63,16 @@ class Queue:
 
 def resource_names(*amounts: Iterable[str]) -> tuple[str, ...]:
     """The columns of all amounts: cpu, memory, pods, then every other name in order."""
-    others = {name for names in amounts for name in names} - set(BASE_RESOURCES)
+    others = set[str]().union(*amounts) - set(BASE_RESOURCES)
     return (*BASE_RESOURCES, *sorted(others))
+
+
+def quotas_of(queues: Iterable[Queue]) -> Iterator[Resources]:
+    """Capability, deserved and guarantee of each queue."""
+    for queue in queues:
+        yield queue.spec.capability
+        yield queue.spec.deserved
+        yield queue.spec.guarantee
 
 
 @dataclass(eq=False)
@@ -208,9 +217,8 @@ class Snapshot:
         """Other nodes, or other figures of the same: pods keep their node by name, those of a node
         that went become lost.
         """
-        places = np.array(
-            [nodes.rows.get(name, LOST_NODE) for name in self.nodes.names], dtype=np.int32
-        )
+        rows = [nodes.rows.get(name, LOST_NODE) for name in self.nodes.names]
+        places = np.array(rows, dtype=np.int32)
         pods = self.pods
         pods.node = _moved(pods.node, places)
         pods.reserved_node = np.maximum(_moved(pods.reserved_node, places), NO_NODE)
@@ -222,9 +230,8 @@ class Snapshot:
         old = self.queues
         self.queues = tuple(sorted(queues, key=lambda queue: queue.name))
         self.__dict__.pop("queue_rows", None)
-        places = np.array(
-            [self.queue_rows.get(queue.name, NO_QUEUE) for queue in old], dtype=np.int32
-        )
+        rows = [self.queue_rows.get(queue.name, NO_QUEUE) for queue in old]
+        places = np.array(rows, dtype=np.int32)
         self.groups.queue = _moved(self.groups.queue, places)
 
 
@@ -268,20 +275,18 @@ def _moved(column: Any, places: Any) -> Any:
 def _as_queue(queue: Queue | QueueSpec) -> Queue:
     if isinstance(queue, Queue):
         return queue
-    return Queue(queue, queue.state, queue.name if queue.state is QueueState.SUSPENDED else "")
+    held_by = ""
+    if queue.state is QueueState.SUSPENDED:
+        held_by = queue.name
+    return Queue(queue, queue.state, held_by)
 
 
 def _all_resources(
     nodes: list[Node], queues: Sequence[Queue], podgroups: list[PodGroup], pods: list[Pod]
 ) -> tuple[str, ...]:
-    specs = [queue.spec for queue in queues]
     return resource_names(
         *(node.allocatable for node in nodes),
-        *(
-            amounts
-            for spec in specs
-            for amounts in (spec.capability, spec.deserved, spec.guarantee)
-        ),
+        *quotas_of(queues),
         *(group.min_resources or () for group in podgroups),
         *(pod.request for pod in pods),
     )
@@ -291,41 +296,53 @@ def group_table(
     podgroups: Sequence[PodGroup], queue_rows: Mapping[str, int], resources: Sequence[str]
 ) -> GroupTable:
     """Columns from values."""
-    minimums = [group.min_resources or Resources() for group in podgroups]
-    amounts = [[min(row.amount(name), MAX_MINIMUM) for name in resources] for row in minimums]
+    queues = [queue_rows.get(group.queue, NO_QUEUE) for group in podgroups]
+    has_minimum = [group.min_resources is not None for group in podgroups]
+    minimums = [_minimum_row(group, resources) for group in podgroups]
+    shape = (len(podgroups), len(resources))
+
+    def column(attribute: str, dtype: Any) -> Any:
+        """None becomes NaN in columns of floats."""
+        return np.array([*map(attrgetter(attribute), podgroups)], dtype=dtype)
+
     return GroupTable(
         key=[group.key for group in podgroups],
-        queue=np.array(
-            [queue_rows.get(group.queue, NO_QUEUE) for group in podgroups], dtype=np.int32
-        ),
-        min_member=np.array([group.min_member for group in podgroups], dtype=np.int32),
-        priority=np.array([group.priority for group in podgroups], dtype=np.int64),
-        phase=np.array([group.phase for group in podgroups], dtype=np.int8),
-        created=np.array([group.created for group in podgroups], dtype=np.float64),
-        min_resources=np.array(amounts, dtype=np.int64).reshape(len(podgroups), len(resources)),
-        has_min_resources=np.array(
-            [group.min_resources is not None for group in podgroups], dtype=np.bool_
-        ),
+        queue=np.array(queues, dtype=np.int32),
+        min_member=column("min_member", np.int32),
+        priority=column("priority", np.int64),
+        phase=column("phase", np.int8),
+        created=column("created", np.float64),
+        min_resources=np.array(minimums, dtype=np.int64).reshape(shape),
+        has_min_resources=np.array(has_minimum, dtype=np.bool_),
         role_minimums=[tuple(sorted(group.role_minimums.items())) for group in podgroups],
-        starving_since=np.array([group.starving_since for group in podgroups], dtype=np.int32),
-        sla_waiting_time=np.array(
-            [_or_nan(group.sla_waiting_time) for group in podgroups], dtype=np.float64
-        ),
+        starving_since=column("starving_since", np.int32),
+        sla_waiting_time=column("sla_waiting_time", np.float64),
         on_hold=[group.on_hold for group in podgroups],
         not_permitted=[group.not_permitted for group in podgroups],
-        evictions=np.array([group.evictions for group in podgroups], dtype=np.int32),
-        expected_seconds=np.array(
-            [_or_nan(group.expected_seconds) for group in podgroups], dtype=np.float64
-        ),
+        evictions=column("evictions", np.int32),
+        expected_seconds=column("expected_seconds", np.float64),
         said=np.zeros(len(podgroups), dtype=np.int64),
         alive=np.ones(len(podgroups), dtype=np.bool_),
     )
+
+
+def _minimum_row(group: PodGroup, resources: Sequence[str]) -> list[int]:
+    if group.min_resources is None:
+        return [0] * len(resources)
+    amounts = map(group.min_resources.amount, resources)
+    return [min(amount, MAX_MINIMUM) for amount in amounts]
 
 
 def _or_nan(value: float | None) -> float:
     if value is not None:
         return value
     return float("nan")
+
+
+def _row_of_node(pod: Pod, nodes: NodeTable) -> int:
+    if not pod.node:
+        return NO_NODE
+    return nodes.rows.get(pod.node, LOST_NODE)
 
 
 def _pod_table(
@@ -337,7 +354,7 @@ def _pod_table(
         group=[groups.rows[pod.podgroup] for pod in members],
         pod_class=[classes.number(pod.pod_class()) for pod in members],
         status=[pod.status for pod in members],
-        node=[nodes.rows.get(pod.node, LOST_NODE) if pod.node else NO_NODE for pod in members],
+        node=[_row_of_node(pod, nodes) for pod in members],
         created=[pod.created for pod in members],
         borrowed=[pod.borrowed for pod in members],
         reserved_node=[nodes.rows.get(pod.reserved_node, NO_NODE) for pod in members],

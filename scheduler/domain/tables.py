@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, Self
 
 import numpy as np
@@ -102,19 +103,24 @@ class ClassTable:
             self._columns[name] = np.array(list(values), dtype=dtype)
         return self._columns[name]
 
+    def _column_of(self, attribute: str, dtype: Any) -> Any:
+        """This attribute of every class."""
+        return self._column(attribute, map(attrgetter(attribute), self.values), dtype)
+
+    def _request_row(self, pod_class: PodClass) -> list[int]:
+        amounts = map(pod_class.request.amount, self.resources)
+        return [min(amount, MAX_REQUEST) for amount in amounts]
+
     @property
     def request(self) -> Amounts:
         """Classes by resources."""
-        rows = (
-            [min(value.request.amount(name), MAX_REQUEST) for name in self.resources]
-            for value in self.values
-        )
+        rows = map(self._request_row, self.values)
         column: Amounts = self._column("request", rows, np.int64)
         return column.reshape(len(self.values), len(self.resources))
 
     @property
     def priority(self) -> Amounts:
-        return self._column("priority", (value.priority for value in self.values), np.int64)  # type: ignore[no-any-return]
+        return self._column_of("priority", np.int64)  # type: ignore[no-any-return]
 
     @property
     def role(self) -> Ints:
@@ -129,25 +135,26 @@ class ClassTable:
 
     @property
     def preemptable(self) -> Mask:
-        return self._column("preemptable", (value.preemptable for value in self.values), np.bool_)  # type: ignore[no-any-return]
+        return self._column_of("preemptable", np.bool_)  # type: ignore[no-any-return]
 
     @property
     def preempts(self) -> Mask:
-        return self._column("preempts", (value.preempts for value in self.values), np.bool_)  # type: ignore[no-any-return]
+        return self._column_of("preempts", np.bool_)  # type: ignore[no-any-return]
 
     @property
     def critical(self) -> Mask:
-        return self._column("critical", (value.critical for value in self.values), np.bool_)  # type: ignore[no-any-return]
+        return self._column_of("critical", np.bool_)  # type: ignore[no-any-return]
 
     @property
     def best_effort(self) -> Mask:
         """Classes that ask for nothing but a place (`pods`)."""
-        asks = (
-            any(amount > 0 for name, amount in value.request.items() if name != "pods")
-            for value in self.values
-        )
-        column: Mask = self._column("asks", asks, np.bool_)
+        column: Mask = self._column("asks", map(_asks_for_more_than_a_place, self.values), np.bool_)
         return ~column
+
+
+def _asks_for_more_than_a_place(pod_class: PodClass) -> bool:
+    amounts = pod_class.request.items()
+    return any(amount > 0 for name, amount in amounts if name != "pods")
 
 
 class Columns:

@@ -31,7 +31,9 @@ def averages(
     counts from there; one that ends before it is None.
     """
     times = np.array([at for at, _ in points], dtype=np.float64)
-    steps = np.clip(np.array(edges, dtype=np.float64), times[0] if len(times) else 0.0, None)
+    steps = np.array(edges, dtype=np.float64)
+    if points:
+        steps = np.maximum(steps, times[0])
     found: dict[str, dict[str, list[int | None]]] = {}
     for figure in FIGURES:
         by_resource = {}
@@ -54,10 +56,10 @@ def _averages_per_step(
     found = []
     for _, data in points:
         found.append((data.get(figure) or {}).get(resource))
-    values = np.array([0 if value is None else value for value in found], dtype=np.float64)
-    counts = np.array(
-        [figure not in LIMITS or value is not None for value in found], dtype=np.float64
-    )
+    values = np.array([value or 0 for value in found], dtype=np.float64)
+    counts = np.ones(len(found))
+    if figure in LIMITS:
+        counts = np.array([value is not None for value in found], dtype=np.float64)
     least = values[counts > 0].min()
     weight = np.diff(_integral_at(times, counts, edges))
     amount = np.diff(_integral_at(times, (values - least) * counts, edges))

@@ -221,14 +221,11 @@ def target_of(job: TraceJob, number: int, targets: Sequence[Target]) -> Target:
 
     Otherwise one of the targets, always the same for the same name.
     """
-    found = None
     for target in targets:
         if job.queue and target.queue in (job.queue, f"vc-{job.queue}"):
-            found = target
-            break
-    return (
-        found or targets[zlib.crc32((job.queue or job.user or str(number)).encode()) % len(targets)]
-    )
+            return target
+    name = job.queue or job.user or str(number)
+    return targets[zlib.crc32(name.encode()) % len(targets)]
 
 
 def manifest_of(
@@ -237,7 +234,7 @@ def manifest_of(
     """Its owner and the job."""
     target = target_of(job, number, targets)
     requests = {}
-    for key, amount in (("cpu", job.cpu), ("memory", job.memory), (GPU, job.gpu)):
+    for key, amount in {"cpu": job.cpu, "memory": job.memory, GPU: job.gpu}.items():
         if amount:
             requests[key] = amount
     task = {

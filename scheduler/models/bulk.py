@@ -27,12 +27,16 @@ def values_table(alias: str, columns: Columns) -> str:
     if connection.vendor == "postgresql":
         types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         return f"jsonb_to_recordset(%s::jsonb) AS {alias}({types})"
-    reads = ", ".join(
-        _SQLITE_READS.get(kind, "{}").format(f"json_extract(value, '$.\"{name}\"')")
-        + f' AS "{name}"'
-        for name, kind in columns.items()
-    )
-    return f"(SELECT {reads} FROM json_each(%s)) AS {alias}"
+    reads = []
+    for name, kind in columns.items():
+        reads.append(_sqlite_column(name, kind, f'$."{name}"'))
+    return f"(SELECT {', '.join(reads)} FROM json_each(%s)) AS {alias}"
+
+
+def _sqlite_column(name: str, kind: str, path: str) -> str:
+    """The value at this path of each JSON row, as a column."""
+    value = f"json_extract(value, '{path}')"
+    return _SQLITE_READS.get(kind, "{}").format(value) + f' AS "{name}"'
 
 
 def columns_table(
@@ -45,13 +49,12 @@ def columns_table(
         names = ", ".join(f'"{name}"' for name in columns)
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
         return f"unnest({arrays}) AS {alias}({names})", [array_literal(column) for column in values]
-    reads = ", ".join(
-        _SQLITE_READS.get(kind, "{}").format(f"json_extract(value, '$[{place}]')") + f' AS "{name}"'
-        for place, (name, kind) in enumerate(columns.items())
-    )
-    return f"(SELECT {reads} FROM json_each(%s)) AS {alias}", [
-        json.dumps(list(zip(*values, strict=True)), separators=(",", ":"))
-    ]
+    reads = []
+    for place, (name, kind) in enumerate(columns.items()):
+        reads.append(_sqlite_column(name, kind, f"$[{place}]"))
+    rows = list(zip(*values, strict=True))
+    table = f"(SELECT {', '.join(reads)} FROM json_each(%s)) AS {alias}"
+    return table, [json.dumps(rows, separators=(",", ":"))]
 
 
 def array_literal(values: Iterable[Any]) -> str:
@@ -77,9 +80,7 @@ def as_parameter(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _plain_text(value: object) -> str:
-    return str(
-        connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
-    )
+    return str(_adapted(value))
 
 
 def execute(sql: str, parameters: Sequence[Any] = ()) -> int:
@@ -96,10 +97,13 @@ def fetch(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
 
 def _adapt_parameters(parameters: Sequence[Any]) -> list[Any]:
     """Moments in the form in which the models store them: SQLite compares them as text."""
-    return [
-        connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
-        for value in parameters
-    ]
+    return [_adapted(value) for value in parameters]
+
+
+def _adapted(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return value
 
 
 def json_column(expression: str) -> str:

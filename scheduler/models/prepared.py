@@ -53,9 +53,12 @@ class Prepared:
 
     def rows(self, **values: Any) -> list[tuple[Any, ...]]:
         written = self._written.get(connection.vendor) or self._write()
-        given = [
-            values[item.name] if isinstance(item, _Slot) else item for item in written.parameters
-        ]
+        given = []
+        for item in written.parameters:
+            if isinstance(item, _Slot):
+                given.append(values[item.name])
+            else:
+                given.append(item)
         with connection.cursor() as cursor:
             cursor.execute(written.sql, given)
             found = cursor.fetchall()
@@ -100,11 +103,10 @@ class PreparedInsert:
     def _insert_few(self, rows: Sequence[Model]) -> None:
         sql = self._written.get((connection.vendor, len(rows))) or self._write(len(rows))
         database = connections[DEFAULT_DB_ALIAS]  # itself: `connection` looks for it at every touch
-        values = [
-            field.get_db_prep_save(field.pre_save(row, True), database)
-            for row in rows
-            for field in self._fields
-        ]
+        values = []
+        for row in rows:
+            for field in self._fields:
+                values.append(field.get_db_prep_save(field.pre_save(row, True), database))
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
             keys = cursor.fetchall()

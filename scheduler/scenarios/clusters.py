@@ -73,16 +73,18 @@ class Cluster:
             session=self.session,
             paused=self.paused,
         )
-        snapshot.groups.said = np.array(
-            [self.said.get(key, 0) for key in snapshot.groups.key], dtype=np.int64
-        )
+        said = [self.said.get(key, 0) for key in snapshot.groups.key]
+        snapshot.groups.said = np.array(said, dtype=np.int64)
         return snapshot
 
 
 def _join_by_key(
     old: Iterable[Value], new: Iterable[Value], key: Callable[[Value], str]
 ) -> tuple[Value, ...]:
-    return tuple({key(value): value for values in (old, new) for value in values}.values())
+    """New values replace old ones with the same key."""
+    joined = {key(value): value for value in old}
+    joined.update((key(value), value) for value in new)
+    return tuple(joined.values())
 
 
 def read_cluster(fields: Fields, classes: Mapping[str, PriorityClass] | None = None) -> Cluster:
@@ -232,14 +234,10 @@ def _amounts_at(snapshot: Snapshot, row: Iterable[int]) -> Resources:
 
 def _node_at(snapshot: Snapshot, row: int) -> Node:
     table = snapshot.nodes
+    amounts = table.allocatable[row].tolist()
     return Node(
         name=table.names[row],
-        allocatable=Resources(
-            {
-                name: int(amount)
-                for name, amount in zip(snapshot.resources, table.allocatable[row], strict=True)
-            }
-        ),
+        allocatable=Resources(zip(snapshot.resources, amounts, strict=True)),
         labels=table.labels[row],
         taints=table.taints[row],
         unschedulable=bool(table.unschedulable[row]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -119,12 +120,13 @@ def _column_width(title: str, cells: Iterable[object]) -> int:
 
 
 def _wide_cells(job: Row) -> list[object]:
-    reason = ((job["status"].get("podgroup") or {}).get("reason") or {}).get("code", "-")
+    podgroup = job["status"].get("podgroup") or {}
+    reason = podgroup.get("reason") or {}
     return [
         job["spec"]["queue"],
         job["status"]["owner"] or "-",
         output.age(job["metadata"]["creationTimestamp"]),
-        reason,
+        reason.get("code", "-"),
     ]
 
 
@@ -237,10 +239,12 @@ def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
 def _print_tasks(job: Row) -> None:
     rows: list[Sequence[object]] = []
     for task in job["spec"]["tasks"]:
-        containers = ((task.get("template") or {}).get("spec") or {}).get("containers") or []
+        template = task.get("template") or {}
+        pod = template.get("spec") or {}
         requests = []
-        for one in containers:
-            requests.append(amounts.joined((one.get("resources") or {}).get("requests")))
+        for container in pod.get("containers") or []:
+            resources = container.get("resources") or {}
+            requests.append(amounts.joined(resources.get("requests")))
         rows.append(
             [
                 task.get("name", "-"),
@@ -316,7 +320,7 @@ def _why_waiting(answer: Row, queue: str) -> str:
 def _print_checks(checks: Sequence[Row]) -> None:
     if checks:
         output.line()
-        columns = list(dict.fromkeys(key for check in checks for key in check))
+        columns = list(dict.fromkeys(chain.from_iterable(checks)))
         rows: list[Sequence[object]] = []
         for check in checks:
             rows.append([_check_cell(check, column) for column in columns])

@@ -163,18 +163,18 @@ def _print_decisions(number: str) -> None:
     if decisions:
         output.line()
         columns = ("kind", "pod", "podgroup", "queue", "node", "action")
-        Table(
-            [name.capitalize() for name in columns],
-            [[one[name] or "-" for name in columns] for one in decisions],
-        ).print()
+        titles = [name.capitalize() for name in columns]
+        Table(titles, [_cells(one, columns) for one in decisions]).print()
     if evictions:
         output.line()
         columns = ("pod", "queue", "beneficiary", "action", "rule")
-        Table(
-            ["Victim", *(name.capitalize() for name in columns[1:])],
-            [[one.get(name) or "-" for name in columns] for one in evictions],
-        ).print()
+        titles = ["Victim", *(name.capitalize() for name in columns[1:])]
+        Table(titles, [_cells(one, columns) for one in evictions]).print()
         _print_grounds(evictions)
+
+
+def _cells(row: Row, columns: Sequence[str]) -> list[object]:
+    return [row.get(name) or "-" for name in columns]
 
 
 def _print_grounds(evictions: Sequence[Row]) -> None:

@@ -53,7 +53,10 @@ def shown(value: object, limit: int = 60) -> str:
         text = type(value).__name__
     else:
         text = repr(value)
-    text = "".join(character if character.isprintable() else "?" for character in text[: limit + 1])
+    characters = []
+    for character in text[: limit + 1]:
+        characters.append(character if character.isprintable() else "?")
+    text = "".join(characters)
     if len(text) <= limit:
         return text
     return text[:limit] + "…"

@@ -63,10 +63,10 @@ def action_for(
 
     Without any the job just goes on.
     """
-    return next(
-        (policy.action for policy in (*task, *job) if policy.answers(event, exit_code)),
-        JobAction.SYNC,
-    )
+    for policy in (*task, *job):
+        if policy.answers(event, exit_code):
+            return policy.action
+    return JobAction.SYNC
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,28 +106,23 @@ def read_policies(stored: Sequence[object], place: str) -> PolicyReading:
 def _contradicting_policies(stored: Sequence[object], place: str) -> list[str]:
     """What two policies both answer.
 
-    Only the first would ever be followed, so the second is a mistake.
-
-    As Volcano's webhook has it.
+    Only the first would ever be followed, so the second is a mistake. Volcano's webhook refuses it
+    too.
     """
     problems: list[str] = []
     answered: dict[JobEvent | int, int] = {}
     for index, given in enumerate(stored):
-        if isinstance(given, Mapping):
-            entry = given
-        else:
-            entry = {}
-        for asked in _asked_by(entry):
+        if not isinstance(given, Mapping):
+            continue
+        for asked in _asked_by(given):
             first = answered.setdefault(asked, index)
-            if first != index:
-                if isinstance(asked, JobEvent):
-                    field = "event"
-                else:
-                    field = "exitCode"
-                problems.append(
-                    f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; "
-                    "one policy answers it"
-                )
+            if first == index:
+                continue
+            field = "event" if isinstance(asked, JobEvent) else "exitCode"
+            problems.append(
+                f"{place}[{index}].{field}: {asked} is answered by {place}[{first}] already; "
+                "one policy answers it"
+            )
     events = [asked for asked in answered if isinstance(asked, JobEvent)]
     if JobEvent.ANY in answered and len(events) > 1:
         problems.append(
@@ -140,9 +135,10 @@ def _contradicting_policies(stored: Sequence[object], place: str) -> list[str]:
 def _asked_by(entry: Mapping[str, object]) -> list[JobEvent | int]:
     """The events and the exit code that a policy answers, each once."""
     names = entry.get("events") or []
-    given = [*(names if isinstance(names, list) else [names]), entry.get("event")]
+    if not isinstance(names, list):
+        names = [names]
     asked: list[JobEvent | int] = []
-    for name in given:
+    for name in (*names, entry.get("event")):
         if str(name) in EVENT_NAMES:
             asked.append(EVENT_NAMES[str(name)])
     code = entry.get("exitCode")
@@ -172,6 +168,10 @@ def _policy_problems(
         )
     if bool(names) == (code is not None):
         problems.append(f"{where}: give either an event or an exitCode")
-    if code is not None and (not isinstance(code, int) or isinstance(code, bool) or code == 0):
+    if code is not None and not _is_failure(code):
         problems.append(f"{where}.exitCode: {code!r} is not an exit code of a failure")
     return problems
+
+
+def _is_failure(code: object) -> bool:
+    return isinstance(code, int) and not isinstance(code, bool) and code != 0

@@ -64,6 +64,7 @@ def _retry_step(facts: JobFacts, action: JobAction, task: str) -> JobStep:
 
 
 _OF_A_PART = (JobAction.RESTART_TASK, JobAction.RESTART_POD)
+_ENDS_OF_A_TASK = (JobEvent.TASK_COMPLETED, JobEvent.TASK_FAILED)
 
 
 def follow_policies(
@@ -77,19 +78,16 @@ def follow_policies(
     Either parts of it start again, or there is one step for the whole job.
     """
     steps: dict[str, JobStep] = {}
-    for event, task, exit_code in (*news.events, *_ends_of_tasks(facts, news.tasks)):
+    for happened in (*news.events, *_ends_of_tasks(facts, news.tasks)):
+        event, task, _ = happened
         # it starts again: it has not ended
-        if task in steps and event in (
-            JobEvent.TASK_COMPLETED,
-            JobEvent.TASK_FAILED,
-        ):
+        if task in steps and event in _ENDS_OF_A_TASK:
             continue
-        action = _action_by_policy(facts, (event, task, exit_code), tasks.get(task, ()), job)
+        action = _action_by_policy(facts, happened, tasks.get(task, ()), job)
         # several pods of a task that fail together are one retry
         if task in steps and action in _OF_A_PART:
-            steps[task] = replace(
-                steps[task], only_failed=steps[task].only_failed and action is JobAction.RESTART_POD
-            )
+            only_failed = steps[task].only_failed and action is JobAction.RESTART_POD
+            steps[task] = replace(steps[task], only_failed=only_failed)
             continue
         step = react(facts, action, task)
         if step and not step.again:

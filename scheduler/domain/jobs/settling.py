@@ -14,7 +14,8 @@ def settle(facts: JobFacts) -> JobStep | None:
     """Where the job stands by its pods alone; None when it stays where it is."""
     if facts.phase in AFTER_STOPPING:
         return _settle_stopping(facts)
-    if facts.phase is JobPhase.PENDING and facts.total("started") >= max(1, facts.min_available):
+    has_started = facts.total("started") >= max(1, facts.min_available)
+    if facts.phase is JobPhase.PENDING and has_started:
         return _settle_running(facts) or JobStep(JobPhase.RUNNING)
     if facts.phase in (JobPhase.RUNNING, JobPhase.PENDING):
         return _settle_running(facts)
@@ -58,7 +59,8 @@ def _settle_running(facts: JobFacts) -> JobStep | None:
             "cannot be whole again"
         )
         return JobStep(JobPhase.FAILED, message, stop_pods=True)
-    if facts.total("finished") < facts.total("replicas") or not facts.total("replicas"):
+    replicas = facts.total("replicas")
+    if not replicas or facts.total("finished") < replicas:
         return None
     if _is_success(facts, succeeded):
         return JobStep(JobPhase.COMPLETED)
@@ -70,16 +72,15 @@ def _has_lost_its_gang(facts: JobFacts) -> bool:
 
     None runs any more, and fewer are left than must run together.
     """
-    if (
-        not facts.total("failed")
-        or facts.total("alive") > facts.total("pending")
-        or not facts.total("pending")
-    ):
+    pending = facts.total("pending")
+    some_run = facts.total("alive") > pending
+    if not facts.total("failed") or not pending or some_run:
         return False
-    first = first_to_begin({task.name: task.replicas for task in facts.tasks}, facts.dependencies)
+    replicas = {task.name: task.replicas for task in facts.tasks}
+    first = first_to_begin(replicas, facts.dependencies)
     gang = [task for task in facts.tasks if task.name in first]
     least = min(facts.min_available, sum(task.replicas for task in gang))
-    if facts.total("pending") + facts.total("succeeded") < least:
+    if pending + facts.total("succeeded") < least:
         return True
     roles_count = sum(task.min_available for task in gang) <= least
     return roles_count and any(task.pending + task.succeeded < task.min_available for task in gang)
@@ -144,6 +145,5 @@ def ready_tasks(facts: JobFacts) -> list[str]:
 
 
 def _is_under_way(task: TaskCount) -> bool:
-    return task.created and task.running + task.succeeded >= min(
-        task.replicas, max(1, task.min_available)
-    )
+    least = min(task.replicas, max(1, task.min_available))
+    return task.created and task.running + task.succeeded >= least

@@ -5,6 +5,7 @@ It takes a handful of queries, whatever the size.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS
@@ -137,27 +138,23 @@ def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> S
             names.add(str(marks[QUEUE_ANNOTATION]))
     rows = []
     for name in sorted(names):
-        for row in _QUEUE.rows(name=name):
-            rows.append(row)
+        rows += _QUEUE.rows(name=name)
+    states = {}
+    queues = {}
+    for pk, name, _, state, _ in rows:
+        states[name] = QueueState(state)
+        queues[name] = Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], (pk, name))
+    facts = Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits))
+    return Scene(_with_children(rows), with_bounds(facts, states, user), queues)
+
+
+def _with_children(rows: Iterable[tuple[Any, ...]]) -> QueueTree:
+    """These queues and the queues directly below them."""
     specs = {}
     for _, name, parent, _, _ in rows:
         specs[name] = QueueSpec(name=name, parent=parent or "")
     for _, parent, _, _, has_children in rows:
         if has_children:
-            specs = {
-                name: QueueSpec(name=name, parent=parent)
-                for (name,) in _CHILDREN.rows(parent=parent)
-            } | specs
-    states = {}
-    for _, name, _, state, _ in rows:
-        states[name] = QueueState(state)
-    facts = with_bounds(
-        Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits)),
-        states,
-        user,
-    )
-    return Scene(
-        QueueTree(specs.values()),
-        facts,
-        {row[1]: Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], row[:2]) for row in rows},
-    )
+            for (name,) in _CHILDREN.rows(parent=parent):
+                specs.setdefault(name, QueueSpec(name=name, parent=parent))
+    return QueueTree(specs.values())

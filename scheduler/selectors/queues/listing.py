@@ -123,18 +123,12 @@ def queue_rows() -> QueueBoard:
     names = {}
     for queue in raw:
         names[queue["id"]] = queue["name"]
-    rows = tuple(
-        _row(
-            queue,
-            depth,
-            names.get(queue["parent_id"], ""),
-            queue["id"] not in children,
-            own,
-            subtree,
-        )
-        for queue, depth in ordered
-    )
-    return QueueBoard(rows, cluster_total())
+    rows = []
+    for queue, depth in ordered:
+        parent = names.get(queue["parent_id"], "")
+        is_leaf = queue["id"] not in children
+        rows.append(_row(queue, depth, parent, is_leaf, own, subtree))
+    return QueueBoard(tuple(rows), cluster_total())
 
 
 def cluster_total() -> Resources:
@@ -217,8 +211,11 @@ def _in_tree_order(
         queue, depth = stack.pop()
         seen.add(queue["id"])
         yield queue, depth
-        stack.extend((child, depth + 1) for child in reversed(children.get(queue["id"], [])))
-    yield from ((queue, 1) for queue in raw if queue["id"] not in seen)
+        for child in reversed(children.get(queue["id"], [])):
+            stack.append((child, depth + 1))
+    for queue in raw:
+        if queue["id"] not in seen:
+            yield queue, 1
 
 
 def _rolled_up(

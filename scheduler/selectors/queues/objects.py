@@ -40,15 +40,37 @@ _UNKNOWN = 5
 _AMOUNTS = names_of(AMOUNT_FIELDS)
 _SPEC = tuple(name for name in names_of(PLAIN_FIELDS) if name not in _AMOUNTS)
 _PLAIN = (
-    "id", "uid", "name", "parent__name", *_SPEC, "wish", "state", "closed_by",
-    "suspended_by", "held_by", "state_since", "created_at", "resource_version",
-    "figures__share", "figures__overused", "figures__session",
-)  # fmt: skip
+    "id",
+    "uid",
+    "name",
+    "parent__name",
+    *_SPEC,
+    "wish",
+    "state",
+    "closed_by",
+    "suspended_by",
+    "held_by",
+    "state_since",
+    "created_at",
+    "resource_version",
+    "figures__share",
+    "figures__overused",
+    "figures__session",
+)
 _TEXTS = (*_AMOUNTS, *METADATA_FIELDS, "conditions", "warnings")
 _FIGURES = (
-    "allocated", "leaving", "promised", "asked", "lacking", "deserved", "nominal_share",
-    "request", "held", "real_capability", "warnings",
-)  # fmt: skip
+    "allocated",
+    "leaving",
+    "promised",
+    "asked",
+    "lacking",
+    "deserved",
+    "nominal_share",
+    "request",
+    "held",
+    "real_capability",
+    "warnings",
+)
 _NO_GANGS = (0,) * len(PHASES)
 _NO_JOBS = (0,) * len(JOB_COUNTS)
 

@@ -121,6 +121,17 @@ def _read_mark(text: str) -> tuple[datetime, int] | None:
 
 # The audit log
 
+_AUDIT_COLUMNS = {
+    "deeds": "deeds",
+    "actor": "actor",
+    "action": "action",
+    "kind": "kind",
+    "name": "name",
+    "door": "door",
+    "request": "request_id",
+}
+"""Filters of the audit log, and the columns that they compare with."""
+
 
 def audit_for(
     queues: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None
@@ -129,18 +140,9 @@ def audit_for(
     found = AuditEntry.objects.order_by("-pk")
     if queues is not None:
         found = found.filter(records_of(queues, "at"))
-    columns = {
-        "deeds": "deeds",
-        "actor": "actor",
-        "action": "action",
-        "kind": "kind",
-        "name": "name",
-        "door": "door",
-        "request": "request_id",
-    }
-    found = found.filter(
-        **{column: filters[name] for name, column in columns.items() if filters.get(name)}
-    )
+    for name, column in _AUDIT_COLUMNS.items():
+        if filters.get(name):
+            found = found.filter(**{column: filters[name]})
     if filters.get("queue"):
         found = found.filter(queue_name__in=names_in_records(filters["queue"]))
     found = _within_span(found, span or Span(), "at")

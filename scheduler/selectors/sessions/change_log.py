@@ -136,9 +136,14 @@ def changes_since(position: Position | None) -> tuple[Position | None, dict[str,
         f"SELECT kind, {words.together} FROM scheduler_change WHERE {words.unseen} GROUP BY kind",
         [position.number],
     )
-    return here, {
-        kind: set(json.loads(ids) if isinstance(ids, str) else ids) for kind, ids in found
-    }
+    return here, {kind: _ids_in(ids) for kind, ids in found}
+
+
+def _ids_in(gathered: Any) -> set[int]:
+    """PostgreSQL gathers an array, SQLite a JSON text."""
+    if isinstance(gathered, str):
+        return set(json.loads(gathered))
+    return set(gathered)
 
 
 def log_state() -> LogState:

@@ -77,10 +77,10 @@ QUEUE_COLUMNS = ", ".join(
 
 def queue_of(row: Sequence[Any]) -> Queue:
     _, name, parent, wish, state, held_by, *values = row
-    given = {
-        field.name: _READ.get(field.kind, _as_it_is)(value)
-        for field, value in zip(SCHEDULED_FIELDS, values, strict=True)
-    }
+    given = {}
+    for field, value in zip(SCHEDULED_FIELDS, values, strict=True):
+        read = _READ.get(field.kind, _as_it_is)
+        given[field.name] = read(value)
     spec = QueueSpec(name, parent=parent or "", state=QueueState(wish), **with_choices(given))
     return Queue(spec, QueueState(state), held_by)
 
@@ -104,13 +104,14 @@ def node_of(row: Sequence[Any]) -> Node:
         name=name,
         allocatable=without_taken(Resources(loaded(allocatable)), Resources(loaded(taken))),
         labels=loaded(labels),
-        taints=tuple(
-            Taint(taint["key"], taint.get("value", ""), taint.get("effect", "NoSchedule"))
-            for taint in loaded(taints)
-        ),
+        taints=tuple(map(_taint_of, loaded(taints))),
         unschedulable=bool(unschedulable),
         ready=bool(ready),
     )
+
+
+def _taint_of(taint: Mapping[str, str]) -> Taint:
+    return Taint(taint["key"], taint.get("value", ""), taint.get("effect", "NoSchedule"))
 
 
 CLASS_COLUMNS = (
@@ -139,20 +140,19 @@ def constraint_of(
 ) -> Constraint:
     """From the Kubernetes shapes of nodeSelector, affinity and tolerations."""
     node_affinity = affinity.get("nodeAffinity") or {}
-    required = (node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get(
-        "nodeSelectorTerms"
-    ) or []
+    needed = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    required = needed.get("nodeSelectorTerms") or []
     preferred = node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
     return Constraint(
         node_selector=tuple(sorted(selector.items())),
         required=tuple(_node_term(term) for term in required),
-        preferred=tuple(
-            PreferredTerm(int(wish.get("weight") or 1), _node_term(wish.get("preference")))
-            for wish in preferred
-            if wish
-        ),
+        preferred=tuple(_preferred_term(term) for term in preferred if term),
         tolerations=tuple(_read_toleration(toleration) for toleration in tolerations),
     )
+
+
+def _preferred_term(term: Mapping[str, Any]) -> PreferredTerm:
+    return PreferredTerm(int(term.get("weight") or 1), _node_term(term.get("preference")))
 
 
 def _node_term(given: Mapping[str, Any] | None) -> NodeTerm:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Node, NodeTable
-from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, resource_names
+from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, quotas_of, resource_names
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
 from scheduler.models.bulk import fetch
@@ -117,13 +117,10 @@ class ResidentSnapshot:
     def _reload(self) -> Refreshed:
         self._clear()
         self.queues = {row[0]: queue_of(row) for row in _queue_rows()}
-        self.nodes = {
-            row[0]: node_of(row) for row in fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node")
-        }
-        self.classes = {
-            row[0]: class_of(row)
-            for row in fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass")
-        }
+        nodes = fetch(f"SELECT {NODE_COLUMNS} FROM scheduler_node")
+        self.nodes = {row[0]: node_of(row) for row in nodes}
+        classes = fetch(f"SELECT {CLASS_COLUMNS} FROM scheduler_podclass")
+        self.classes = {row[0]: class_of(row) for row in classes}
         groups = fetch(
             f"SELECT {group_columns()} FROM scheduler_podgroup WHERE {_LIVE} ORDER BY id"
         )
@@ -165,19 +162,14 @@ class ResidentSnapshot:
 
     def _number_nodes(self, table: NodeTable) -> None:
         self.node_ids = {node.name: pk for pk, node in self.nodes.items()}
-        self._places = {
-            pk: table.rows.get(node.name, LOST_NODE) for pk, node in self.nodes.items()
-        } | {None: NO_NODE}
+        self._places = {None: NO_NODE}
+        for pk, node in self.nodes.items():
+            self._places[pk] = table.rows.get(node.name, LOST_NODE)
 
     def _resources(self, groups: Iterable[PodGroup]) -> tuple[str, ...]:
-        specs = [queue.spec for queue in self.queues.values()]
         return resource_names(
             *(node.allocatable for node in self.nodes.values()),
-            *(
-                amounts
-                for spec in specs
-                for amounts in (spec.capability, spec.deserved, spec.guarantee)
-            ),
+            *quotas_of(self.queues.values()),
             *(group.min_resources or () for group in groups),
             *(pod_class.request for pod_class in self.classes.values()),
         )
@@ -228,14 +220,16 @@ class ResidentSnapshot:
 
     def _apply(self, changes: Mapping[str, set[int]]) -> Refreshed:
         try:
-            read = {
-                table: apply(changes[table])
-                for table, apply in self._appliers()
-                if changes.get(table)
-            }
+            return Refreshed(rows=self._apply_tables(changes))
         except _NewResource:
             return self._reload()
-        return Refreshed(rows=read)
+
+    def _apply_tables(self, changes: Mapping[str, set[int]]) -> dict[str, int]:
+        read = {}
+        for table, apply in self._appliers():
+            if changes.get(table):
+                read[table] = apply(changes[table])
+        return read
 
     def _appliers(self) -> list[tuple[str, Any]]:
         """In the order in which rows refer to each other."""
@@ -291,7 +285,8 @@ class ResidentSnapshot:
         names = {pk: queue.name for pk, queue in self.queues.items()}
         values = {row[0]: group_of(row, names) for row in found}
         self._known(*(group.min_resources or () for group in values.values()))
-        self._remove_groups([pk for pk in ids if pk not in values and pk in self.group_rows])
+        gone = ids - values.keys()
+        self._remove_groups([pk for pk in gone if pk in self.group_rows])
         stopped = self._stopping & ids
         self._stopping.difference_update(ids)
         self._note_stopping(found)

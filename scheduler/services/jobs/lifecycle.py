@@ -63,7 +63,8 @@ def tell_jobs_of_unknown(podgroups: Iterable[int]) -> None:
     """Gangs that lost members while others run on: what their jobs' policies make of it."""
     jobs = list(Job.objects.filter(podgroup__in=list(podgroups)).values_list("pk", flat=True))
     if jobs:
-        sync_jobs(jobs, {pk: PolicyEvents([(JobEvent.JOB_UNKNOWN, "", None)]) for pk in jobs})
+        news = PolicyEvents([(JobEvent.JOB_UNKNOWN, "", None)])
+        sync_jobs(jobs, dict.fromkeys(jobs, news))
 
 
 def announce(jobs: Iterable[Job]) -> None:
@@ -124,15 +125,15 @@ def facts_of(jobs: Sequence[Job]) -> dict[int, JobFacts]:
 
 def _job_facts(job: Job, counted: Mapping[str, Mapping[str, int]]) -> JobFacts:
     dependencies = {}
+    tasks = []
     for task in job.tasks:
-        dependencies[task["name"]] = dependency_of(task)
+        name = task["name"]
+        dependencies[name] = dependency_of(task)
+        tasks.append(_task_count(task, counted.get(name), job.task_retries.get(name, 0)))
     return JobFacts(
         phase=JobPhase(job.phase),
         min_available=job.min_available,
-        tasks=tuple(
-            _task_count(task, counted.get(task["name"]), job.task_retries.get(task["name"], 0))
-            for task in job.tasks
-        ),
+        tasks=tuple(tasks),
         dependencies=dependencies,
         min_success=job.min_success,
         retry_count=job.retry_count,
@@ -293,9 +294,11 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
             pod_conditions=[],
         )
     _save_jobs([job for job, _ in steps])
-    record_events(
-        [_event_note(job, NAMES_TAKEN if job in stuck else step) for job, step in steps], now
-    )
+    notes = []
+    for job, step in steps:
+        shown = NAMES_TAKEN if job in stuck else step
+        notes.append(_event_note(job, shown))
+    record_events(notes, now)
 
 
 def _restart_parts(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
@@ -307,14 +310,14 @@ def _restart_parts(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
         part = Q(podgroup__job=job, task=step.again)
         parts |= part & Q(phase="Failed") if step.only_failed else part
     chosen = list(Pod.objects.filter(parts).exclude(phase="Pending").values_list("pk", "phase"))
-    fresh_start(
-        Pod.objects.filter(pk__in=[pk for pk, phase in chosen if phase in ("Succeeded", "Failed")]),
-        now,
-    )
+    ended = []
     placed = []
     for pk, phase in chosen:
-        if phase not in ("Succeeded", "Failed"):
+        if phase in ("Succeeded", "Failed"):
+            ended.append(pk)
+        else:
             placed.append(pk)
+    fresh_start(Pod.objects.filter(pk__in=ended), now)
     if placed:
         send_home(Pod.objects.filter(pk__in=placed), TASK_STARTS_ANEW, now)
         # those that were leaving anyway come back for this too

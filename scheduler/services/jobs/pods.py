@@ -55,18 +55,21 @@ class Priorities:
     @classmethod
     def load(cls) -> Priorities:
         rows = _PRIORITY_CLASSES.rows()
-        known = {name: Priority(value, policy) for name, value, policy, _ in rows}
-        default = next(
-            (Priority(value, policy) for _, value, policy, is_default in rows if is_default),
-            Priority(),
-        )
-        return cls({**known, "": default})
+        known: dict[str, Priority] = {}
+        defaults: list[Priority] = []
+        for name, value, policy, is_default in rows:
+            known[name] = Priority(value, policy)
+            if is_default:
+                defaults.append(known[name])
+        known[""] = next(iter(defaults), Priority())
+        return cls(known)
 
     def of(self, *names: str) -> Priority:
         """Of the first name that is known."""
-        return next(
-            (self._known[name] for name in names if name and name in self._known), self._known[""]
-        )
+        for name in names:
+            if name and name in self._known:
+                return self._known[name]
+        return self._known[""]
 
 
 # Classes of pods
@@ -297,7 +300,9 @@ def minimum_resources(tasks: Iterable[tuple[Resources, int, int]], min_available
     tasks = list(tasks)
     chosen = [0] * len(tasks)
     left = min_available
-    for limits in ([minimum for _, minimum, _ in tasks], [replicas for _, _, replicas in tasks]):
+    minimums = [minimum for _, minimum, _ in tasks]
+    replicas = [replicas for _, _, replicas in tasks]
+    for limits in (minimums, replicas):
         for position, limit in enumerate(limits):
             more = min(max(0, limit - chosen[position]), left)
             chosen[position] += more

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 from scheduler.models.bulk import as_parameter, execute, values_table
 
@@ -63,6 +64,10 @@ def record_events(notes: Iterable[EventNote], now: datetime) -> None:
     )
 
 
+_IDENTITY = itemgetter("kind", "namespace", "name", "reason", "message_digest")
+"""Notes that agree in these are one event, counted."""
+
+
 def _fold_notes(notes: Iterable[EventNote]) -> list[dict[str, object]]:
     counts: dict[EventNote, int] = {}
     for note in notes:
@@ -70,10 +75,11 @@ def _fold_notes(notes: Iterable[EventNote]) -> list[dict[str, object]]:
     merged: dict[tuple[object, ...], dict[str, object]] = {}
     for note, count in counts.items():
         row = _event_row(note, count)
-        key = tuple(row[name] for name in ("kind", "namespace", "name", "reason", "message_digest"))
-        merged[key] = (
-            {**row, "count": count + int(str(merged[key]["count"]))} if key in merged else row
-        )
+        key = _IDENTITY(row)
+        before = merged.get(key)
+        if before is not None:
+            row["count"] = count + int(str(before["count"]))
+        merged[key] = row
     return list(merged.values())
 
 

@@ -62,14 +62,12 @@ def _roll_up(level: Level, start: datetime) -> None:
     end = start + timedelta(seconds=level.seconds)
     standing = _standing_at(start, level)
     within: dict[str, list[Point]] = {}
-    samples = QueueSample.objects.filter(seconds=level.source, at__gte=start, at__lt=end).order_by(
-        "at"
-    )
-    for name, at, data in samples.values_list("queue_name", "at", "data"):
+    samples = QueueSample.objects.filter(seconds=level.source, at__gte=start, at__lt=end)
+    for name, at, data in samples.order_by("at").values_list("queue_name", "at", "data"):
         within.setdefault(name, []).extend(as_points(at, level.source, data))
-    names = set(within) | (
-        standing.keys() & _queue_names() if int(start.timestamp()) % level.key == 0 else set()
-    )
+    names = set(within)
+    if int(start.timestamp()) % level.key == 0:
+        names |= standing.keys() & _queue_names()
     rows = []
     for name in sorted(names):
         rows.append(_bucket_sample(level, name, start, standing.get(name), within.get(name, [])))

@@ -35,11 +35,12 @@ _DECISION_COLUMNS = {
 def write_decisions(
     resident: ResidentSnapshot, written: Written, session_id: int, now: datetime
 ) -> None:
-    rows = [
-        _decision_row("Bind", bind, "backfill" if bind.borrowed else "allocate", resident)
-        for bind in written.bound
-    ]
-    rows += [_decision_row("Evict", evict, evict.action, resident) for evict in written.evicted]
+    rows = []
+    for bind in written.bound:
+        action = "backfill" if bind.borrowed else "allocate"
+        rows.append(_decision_row("Bind", bind, action, resident))
+    for evict in written.evicted:
+        rows.append(_decision_row("Evict", evict, evict.action, resident))
     if not rows:
         return
     names = ", ".join(_DECISION_COLUMNS)
@@ -94,20 +95,20 @@ def write_victims(written: Written, session_id: int, number: int, now: datetime)
     if not written.evicted:
         return
     names = ", ".join(f'"{name}"' for name in _VICTIM_COLUMNS)
-    values = ", ".join(
-        json_column(f'"{name}"') if name in _JSON_COLUMNS else f'"{name}"'
-        for name in _VICTIM_COLUMNS
-    )
+    values = ", ".join(map(_victim_value, _VICTIM_COLUMNS))
+    victims = as_parameter(_victim_columns(evict) for evict in written.evicted)
     execute(
         f"INSERT INTO scheduler_eviction (session_id, session_number, created_at, {names}) "
         f"SELECT %s, %s, %s, {values} FROM {values_table('d', _VICTIM_COLUMNS)}",
-        [
-            session_id,
-            number,
-            now,
-            as_parameter(_victim_columns(evict) for evict in written.evicted),
-        ],
+        [session_id, number, now, victims],
     )
+
+
+def _victim_value(column: str) -> str:
+    name = f'"{column}"'
+    if column in _JSON_COLUMNS:
+        return json_column(name)
+    return name
 
 
 def _victim_columns(evict: Evict) -> dict[str, Any]:

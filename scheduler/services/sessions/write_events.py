@@ -47,10 +47,11 @@ def _queues_of_events(resident: ResidentSnapshot, outcome: Outcome) -> dict[str,
     rows = {said.podgroup: said.row for said in outcome.said}
     rows |= {condition.podgroup: condition.row for condition in outcome.conditions}
     rows |= {item.pod: int(group_of[item.row]) for item in outcome.pod_conditions}
-    evicted = {
-        name: evict.queue for evict in outcome.evictions for name in (evict.pod, evict.podgroup)
-    }
-    return {name: _queue_name(resident, row) for name, row in rows.items()} | evicted
+    queues = {name: _queue_name(resident, row) for name, row in rows.items()}
+    for evict in outcome.evictions:
+        queues[evict.pod] = evict.queue
+        queues[evict.podgroup] = evict.queue
+    return queues
 
 
 def _once_for_each_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterator[Event]:
@@ -58,10 +59,8 @@ def _once_for_each_gang(resident: ResidentSnapshot, outcome: Outcome) -> Iterato
 
     Thousands may wait.
     """
-    gangs = {
-        condition.pod: int(resident.snapshot.pods.group[condition.row])
-        for condition in outcome.pod_conditions
-    }
+    group_of = resident.snapshot.pods.group
+    gangs = {item.pod: int(group_of[item.row]) for item in outcome.pod_conditions}
     seen: set[tuple[int | None, str, str]] = set()
     for event in outcome.events:
         if event.object == "pod" and event.reason == "FailedScheduling":

@@ -22,55 +22,54 @@ from scheduler.models.bulk import (
 # A column, and the engine's figure that it holds: to people, allocated is what pods hold on nodes.
 _FIGURE_COLUMNS = {
     "allocated": "in_use",
-    **{
-        name: name
-        for name in (
-            "leaving",
-            "promised",
-            "asked",
-            "lacking",
-            "deserved",
-            "nominal_share",
-            "request",
-            "held",
-            "inqueue",
-            "elastic",
-            "real_capability",
-        )
-    },
+    "leaving": "leaving",
+    "promised": "promised",
+    "asked": "asked",
+    "lacking": "lacking",
+    "deserved": "deserved",
+    "nominal_share": "nominal_share",
+    "request": "request",
+    "held": "held",
+    "inqueue": "inqueue",
+    "elastic": "elastic",
+    "real_capability": "real_capability",
 }
+_COLUMNS = {
+    "queue_id": "bigint",
+    **dict.fromkeys(_FIGURE_COLUMNS, "text"),
+    "share": "float8",
+    "overused": "boolean",
+    "warnings": "text",
+}
+_JSON_COLUMNS = frozenset({*_FIGURE_COLUMNS, "warnings"})
 
 
 def write_figures(
     figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int
 ) -> None:
     """One row a queue, only those given: whoever calls leaves out what did not change."""
-    rows = [
-        _figure_row(item, queue_ids[name]) for name, item in figures.items() if name in queue_ids
-    ]
+    rows = []
+    for name, item in figures.items():
+        if name in queue_ids:
+            rows.append(_figure_row(item, queue_ids[name]))
     if not rows:
         return
-    columns = {
-        "queue_id": "bigint",
-        **dict.fromkeys(_FIGURE_COLUMNS, "text"),
-        "share": "float8",
-        "overused": "boolean",
-        "warnings": "text",
-    }
-    json_names = {*_FIGURE_COLUMNS, "warnings"}
-    values = ", ".join(
-        json_column(f"d.{name}") if name in json_names else f"d.{name}" for name in columns
-    )
-    updates = ", ".join(
-        f"{name} = excluded.{name}" for name in (*columns, "session") if name != "queue_id"
-    )
+    values = ", ".join(map(_value, _COLUMNS))
+    updated = [name for name in (*_COLUMNS, "session") if name != "queue_id"]
+    updates = ", ".join(f"{name} = excluded.{name}" for name in updated)
     execute(
-        f"INSERT INTO scheduler_queuefigures ({', '.join(columns)}, session) "
-        f"SELECT {values}, %s FROM {values_table('d', columns)} JOIN scheduler_queue q ON q.id = "
-        "d.queue_id WHERE q.deleted_at IS NULL "
+        f"INSERT INTO scheduler_queuefigures ({', '.join(_COLUMNS)}, session) "
+        f"SELECT {values}, %s FROM {values_table('d', _COLUMNS)} "
+        "JOIN scheduler_queue q ON q.id = d.queue_id WHERE q.deleted_at IS NULL "
         f"{_keep_queues()} ON CONFLICT (queue_id) DO UPDATE SET {updates}",
         [number, as_parameter(rows)],
     )
+
+
+def _value(column: str) -> str:
+    if column in _JSON_COLUMNS:
+        return json_column(f"d.{column}")
+    return f"d.{column}"
 
 
 def _keep_queues() -> str:

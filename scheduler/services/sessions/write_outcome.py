@@ -80,12 +80,12 @@ def _still_possible(
     """
     groups = _startable_groups(resident, outcome)
     nodes = _usable_nodes(resident, outcome)
-    places = ((pk, resident.node_ids[bind.node], bind) for pk, bind in by_id.items())
-    return [
-        (pk, node, bind.borrowed)
-        for pk, node, bind in places
-        if bind.podgroup in groups and node in nodes
-    ]
+    places = []
+    for pk, bind in by_id.items():
+        node = resident.node_ids[bind.node]
+        if bind.podgroup in groups and node in nodes:
+            places.append((pk, node, bind.borrowed))
+    return places
 
 
 def _bind_pods(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[int]:
@@ -106,12 +106,10 @@ def _bind_pods(places: Sequence[tuple[int, int, bool]], now: datetime) -> set[in
 
 def _startable_groups(resident: ResidentSnapshot, outcome: Outcome) -> set[str]:
     """Podgroups that may still start: they and their queues are as they must be."""
-    groups = resident.snapshot.groups
-    rows = {
-        int(row)
-        for row in np.unique(resident.snapshot.pods.group[[bind.row for bind in outcome.binds]])
-    }
-    by_id = {resident.group_ids[row]: groups.key[row] for row in rows}
+    keys = resident.snapshot.groups.key
+    pods = [bind.row for bind in outcome.binds]
+    rows = np.unique(resident.snapshot.pods.group[pods]).tolist()
+    by_id = {resident.group_ids[row]: keys[row] for row in rows}
     sql = (
         "SELECT g.id FROM scheduler_podgroup g JOIN scheduler_queue q ON q.id = g.queue_id "
         f"WHERE {one_of_ids('g.id')} AND g.phase <> 'Completed' AND NOT g.stopping "
@@ -181,18 +179,15 @@ def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: W
     nodes = resident.snapshot.nodes.names
     bound = {bind.row for bind in written.bound}
     wanted = {item.row: (item.node, item.expires) for item in outcome.reservations}
-    had = {
-        int(row): (nodes[pods.reserved_node[row]], int(pods.reserved_until[row]))
-        for row in np.flatnonzero(pods.reserved_node >= 0)
-    }
-    changed = [
-        row
-        for row in wanted.keys() | had.keys()
-        if wanted.get(row) != had.get(row) and row not in bound
-    ]
-    if not changed:
+    had = {}
+    for row in np.flatnonzero(pods.reserved_node >= 0).tolist():
+        had[row] = (nodes[pods.reserved_node[row]], int(pods.reserved_until[row]))
+    rows = []
+    for row in sorted((wanted.keys() | had.keys()) - bound):
+        if wanted.get(row) != had.get(row):
+            rows.append(_reservation_row(resident, row, wanted.get(row)))
+    if not rows:
         return
-    rows = [_reservation_row(resident, row, wanted.get(row)) for row in sorted(changed)]
     execute(
         "UPDATE scheduler_pod SET reserved_node_id = d.node_id, reserved_until = d.until "
         f"FROM {values_table('d', {'id': 'bigint', 'node_id': 'bigint', 'until': 'bigint'})} WHERE "

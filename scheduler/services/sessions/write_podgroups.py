@@ -46,20 +46,17 @@ def write_podgroups(
     rows = _group_rows(resident, outcome, now, number, written.broken)
     if not rows:
         return
-    taken = {
-        pk
-        for (pk,) in fetch(_group_statement(), [number, now, now, now, as_parameter(rows.values())])
-    }
+    parameters = [number, now, now, now, as_parameter(rows.values())]
+    taken = {pk for (pk,) in fetch(_group_statement(), parameters)}
     keys = resident.snapshot.groups.key
-    written.podgroups = {keys[row] for row in rows if rows[row]["id"] in taken}
-    written.completed = any(
-        row.get("phase") == Phase.COMPLETED.label and row["id"] in taken for row in rows.values()
-    )
-    written.unknown = [
-        row["id"]
-        for row in rows.values()
-        if row.get("phase") == Phase.UNKNOWN.label and row["id"] in taken
-    ]
+    for group, row in rows.items():
+        if row["id"] not in taken:
+            continue
+        written.podgroups.add(keys[group])
+        if row.get("phase") == Phase.COMPLETED.label:
+            written.completed = True
+        if row.get("phase") == Phase.UNKNOWN.label:
+            written.unknown.append(row["id"])
 
 
 _HAS_A_LIVE_JOB = (
