@@ -14,7 +14,9 @@ class Outage:
     """One for each thing that may be away, in each process."""
 
     def __init__(self, logger: logging.Logger, back: str) -> None:
-        self._logger, self._back, self._lasts = logger, back, False
+        self._logger = logger
+        self._back = back
+        self._lasts = False
 
     def noticed(self, message: str, *words: object) -> None:
         if not self._lasts:

@@ -25,7 +25,8 @@ def main(kills: int, seed: int) -> dict[str, Any]:
     _prepare()
     from django.db import connection
 
-    dice, broken = random.Random(seed), []
+    dice = random.Random(seed)
+    broken = []
     for number in range(kills):
         connection.close()  # a connection must not be shared with a child
         child = _start(lambda number=number: _work(seed * 10_000 + number))
@@ -246,7 +247,8 @@ def _stop_before_writing() -> None:
 def _take_over() -> None:
     from scheduler.services.sessions.runner import SessionRunner
 
-    runner, until = SessionRunner(), time.monotonic() + 60
+    runner = SessionRunner()
+    until = time.monotonic() + 60
     while runner.run() is None:
         assert time.monotonic() < until, "the lease was never free"
         time.sleep(0.05)

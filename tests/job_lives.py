@@ -167,10 +167,8 @@ class JobLives:
 
     def touch_a_queue(self) -> None:
         again = [QueueCommand.OPEN, QueueCommand.RESUME] * 2
-        name, deed = (
-            self.dice.choice(["a", "a1", "default"]),
-            self.dice.choice([*QueueCommand, *again]),
-        )
+        name = self.dice.choice(["a", "a1", "default"])
+        deed = self.dice.choice([*QueueCommand, *again])
         self.note(f"{deed} {name}")
         command_queue(name, deed)
 

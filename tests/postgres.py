@@ -164,7 +164,8 @@ class Delegate:
         with shared_folder(self._config, f"postgres-{number}", wait=wait) as folder:
             if folder is None:
                 return
-            reports, output = folder / "reports", folder / "output"
+            reports = folder / "reports"
+            output = folder / "output"
             if not output.exists():
                 reports.touch()
                 output.write_text(self._run_child(number, names, reports))

@@ -34,10 +34,8 @@ _HEAD_LINES = 2
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CLEAR = "\x1b[H\x1b[J"
 # a screen of its own, so that what was there before is there afterwards
-_ENTER, _LEAVE = (
-    "\x1b[?1049h\x1b[?25l",
-    "\x1b[?25h\x1b[?1049l",
-)
+_ENTER = "\x1b[?1049h\x1b[?25l"
+_LEAVE = "\x1b[?25h\x1b[?1049l"
 
 
 def draw_or_watch(draw: Callable[[], None], stay: bool, interval: float) -> None:

@@ -23,7 +23,8 @@ from tests.bench.database import a_database
 Row = dict[str, object]
 Ask = Callable[[int], httpx.Response]
 
-QUEUES, JOBS = 1000, 400
+QUEUES = 1000
+JOBS = 400
 _EVERY_SECONDS = 0.02  # one request of any kind each; the same rate for all
 
 

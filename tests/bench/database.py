@@ -229,10 +229,13 @@ def sessions_end_to_end(scale: float, repetitions: int) -> list[Row]:
 def _timed(
     what: str, work: Callable[[], object], repetitions: int, before: Callable[[], object]
 ) -> list[Row]:
-    found, server = [], []
+    found = []
+    server = []
     for _ in range(repetitions):
         before()
-        begin, own_begin, server_begin = perf_counter(), process_time(), server_seconds()
+        begin = perf_counter()
+        own_begin = process_time()
+        server_begin = server_seconds()
         work()
         found.append((perf_counter() - begin, process_time() - own_begin))
         server.append(server_seconds() - server_begin)
@@ -332,7 +335,8 @@ def _write_back(bench: Bench, repetitions: int) -> list[Row]:
 
     timings = interleaved({name: undone(work) for name, work in ways.items()}, repetitions)
     cpu = {name: _processor_seconds(undone(work), repetitions) for name, work in ways.items()}
-    floor, least = next(iter(timings.values())).median, next(iter(cpu.values()))
+    floor = next(iter(timings.values())).median
+    least = next(iter(cpu.values()))
     return [
         {
             "what": name,

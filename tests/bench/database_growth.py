@@ -52,7 +52,9 @@ class World:
         """
         self.enter()
         before()
-        wall, own, server = perf_counter(), process_time(), server_seconds()
+        wall = perf_counter()
+        own = process_time()
+        server = server_seconds()
         self.bench.session()
         return process_time() - own + server_seconds() - server, perf_counter() - wall
 

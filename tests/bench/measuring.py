@@ -72,7 +72,8 @@ def _once(work: Work) -> tuple[float, float]:
     gc.collect()
     gc.disable()
     try:
-        wall, processor = perf_counter(), process_time()
+        wall = perf_counter()
+        processor = process_time()
         work()
         return perf_counter() - wall, process_time() - processor
     finally:

@@ -69,7 +69,8 @@ def _measured(queues: int, repetitions: int) -> list[Row]:
         {"action": "Suspend", "target": {"kind": "Queue", "name": manifest["metadata"]["name"]}}
         for manifest in tree
     ]
-    name, numbers = tree[-1]["metadata"]["name"], itertools.count()
+    name = tree[-1]["metadata"]["name"]
+    numbers = itertools.count()
     few = min(repetitions, 3)
     bulk = [
         _row(
@@ -161,11 +162,9 @@ def _caller() -> Callable[..., Any]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     django.setup()
     settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    settings.API_RATE_PER_MINUTE, settings.CELERY_BROKER_URL, settings.SECURE_SSL_REDIRECT = (
-        0,
-        "memory://",
-        False,
-    )
+    settings.API_RATE_PER_MINUTE = 0
+    settings.CELERY_BROKER_URL = "memory://"
+    settings.SECURE_SSL_REDIRECT = False
     call_command("migrate", verbosity=0)
 
     from django.contrib.auth import get_user_model
@@ -225,7 +224,8 @@ def _once(work: Callable[[], Any], before: Callable[[], Any]) -> tuple[float, fl
     before()
     asked = itertools.count()
     with connection.execute_wrapper(lambda execute, *given: (next(asked), execute(*given))[1]):
-        wall, cpu = perf_counter(), process_time()
+        wall = perf_counter()
+        cpu = process_time()
         work()
         return perf_counter() - wall, process_time() - cpu, next(asked)
 

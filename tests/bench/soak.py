@@ -108,7 +108,8 @@ def _speed_up(site: Running, environment: Mapping[str, str], speed: float) -> No
 def _watch(site: Running, minutes: float, every: float) -> Iterator[Sample]:
     from django.utils import timezone
 
-    begun, since = time.monotonic(), timezone.now()
+    begun = time.monotonic()
+    since = timezone.now()
     while time.monotonic() < begun + minutes * 60:
         time.sleep(max(0.0, min(every, begun + minutes * 60 - time.monotonic())))
         now = timezone.now()
@@ -121,7 +122,8 @@ def _look(site: Running, minute: float, since: datetime, now: datetime) -> Sampl
 
     ended = SchedulingSession.objects.filter(finished_at__gt=since, finished_at__lte=now)
     done = ended.filter(state="Done")
-    parts, counts = done.values_list("durations", flat=True), done.values_list("counts", flat=True)
+    parts = done.values_list("durations", flat=True)
+    counts = done.values_list("counts", flat=True)
     times = sorted(
         sum(lasted for part, lasted in durations.items() if part != "actions")
         for durations in parts

@@ -53,10 +53,8 @@ def verdicts(
     and in small steps.
     """
     last = samples[-1]
-    failed, ran = (
-        sum(sample.failed_sessions for sample in samples),
-        sum(sample.sessions for sample in samples),
-    )
+    failed = sum(sample.failed_sessions for sample in samples)
+    ran = sum(sample.sessions for sample in samples)
     return [
         *(
             _grows(

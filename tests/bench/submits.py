@@ -81,7 +81,8 @@ class Crowd:
                 )
 
     def _submit(self, client: httpx.Client, job: dict[str, Any]) -> None:
-        sent, begin = time.time(), time.monotonic()
+        sent = time.time()
+        begin = time.monotonic()
         answer = client.post("/api/v1/jobs/", json=job)
         self.answered.append(time.monotonic() - begin)
         if answer.status_code == 201:

@@ -20,7 +20,9 @@ from scheduler.models import PodGroup, Queue, QueueFigures
 from scheduler.selectors.queues.listing import queue_rows
 from tests.dashboard.sample import amounts, load_tree
 
-TEAMS, PER_TEAM, GANGS = 40, 25, 10_000
+TEAMS = 40
+PER_TEAM = 25
+GANGS = 10_000
 
 
 def grow() -> None:

@@ -52,7 +52,8 @@ def test_a_forecast_costs_what_changed():
 
     first = cpu_ms(forecast)
     again = statistics.median(cpu_ms(forecast) for _ in range(5))
-    read, copied = cpu_ms(kept.snapshot), statistics.median(cpu_ms(kept.snapshot) for _ in range(5))
+    read = cpu_ms(kept.snapshot)
+    copied = statistics.median(cpu_ms(kept.snapshot) for _ in range(5))
     print(
         f"\nforecast with {RUNNING} running pods, CPU: first {first:.0f} ms, again {again:.0f} ms"
     )

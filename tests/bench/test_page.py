@@ -26,7 +26,8 @@ from tests.conftest import chromium
 from tests.dashboard.conftest import RedisServer
 from tests.dashboard.sample import amounts
 
-CHANGED, ROUNDS = 100, 7
+CHANGED = 100
+ROUNDS = 7
 
 
 def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:

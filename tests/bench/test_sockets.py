@@ -32,7 +32,8 @@ from tests.browser.server import ConsoleServer
 from tests.dashboard.conftest import RedisServer, free_port
 from tests.dashboard.sample import amounts, load_tree
 
-SOCKETS, ROUNDS = 1000, 7
+SOCKETS = 1000
+ROUNDS = 7
 PING = 9
 
 BARE_SERVER = textwrap.dedent("""

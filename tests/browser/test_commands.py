@@ -47,7 +47,8 @@ def test_the_change_window_of_a_safe_edit(signed_in: Opens, act: Acts):
     """The suspension design: suspend, change the quota in peace while jobs may still be submitted,
     resume.
     """
-    admin, watcher = signed_in("/queues/research/"), signed_in("/queues/", name="reader")
+    admin = signed_in("/queues/research/")
+    watcher = signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 
     admin.get_by_role("link", name="Suspend…").click()
@@ -89,7 +90,8 @@ def test_close_drain_delete(signed_in: Opens, act: Acts):
 
     The page says at each step how far it is.
     """
-    admin, watcher = signed_in("/queues/vision/"), signed_in("/queues/", name="reader")
+    admin = signed_in("/queues/vision/")
+    watcher = signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
     act(add_gang, "vision", "label-2")
 
@@ -123,7 +125,8 @@ def test_close_and_delete_in_one_step(signed_in: Opens, act: Acts):
     """The queue is closed at once, says what will become of it, and is gone when the last gang is
     done.
     """
-    admin, watcher = signed_in("/queues/vision/delete/"), signed_in("/queues/", name="reader")
+    admin = signed_in("/queues/vision/delete/")
+    watcher = signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 
     admin.get_by_role("link", name="Close it, and delete it when drained…").click()
@@ -270,10 +273,8 @@ def test_an_admin_of_a_subtree_commands_that_subtree_only(signed_in: Opens, act:
 
 def test_a_queue_that_is_deleted_while_its_page_is_open(signed_in: Opens, act: Acts):
     act(add_queue, "shortlived", wish="Closed", state="Closed")
-    admin, watcher = (
-        signed_in("/queues/shortlived/delete/"),
-        signed_in("/queues/shortlived/", name="reader"),
-    )
+    admin = signed_in("/queues/shortlived/delete/")
+    watcher = signed_in("/queues/shortlived/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 
     admin.get_by_role("button", name="Delete shortlived").click()
@@ -285,7 +286,8 @@ def test_a_queue_that_is_deleted_while_its_page_is_open(signed_in: Opens, act: A
 
 def test_a_deletion_seen_by_an_admin_leads_to_the_record(signed_in: Opens, act: Acts):
     act(add_queue, "shortlived", wish="Closed", state="Closed")
-    admin, other = signed_in("/queues/shortlived/delete/"), signed_in("/queues/shortlived/")
+    admin = signed_in("/queues/shortlived/delete/")
+    other = signed_in("/queues/shortlived/")
     expect(other.locator("#pill")).to_have_text("Live")
 
     admin.get_by_role("button", name="Delete shortlived").click()

@@ -77,7 +77,8 @@ def test_a_copy_button_says_so_and_is_itself_again(signed_in: Opens, path: str):
 def test_a_server_that_stumbles_does_not_rename_the_page(signed_in: Opens, act: Acts):
     page = signed_in("/queues/vision/")
     expect(page.locator("#pill")).to_have_text("Live")
-    title, answered = page.title(), []
+    title = page.title()
+    answered = []
 
     def stumble(route: Route) -> None:
         answered.append(route.request.url)

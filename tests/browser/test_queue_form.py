@@ -33,10 +33,8 @@ def stored(name: str) -> dict[str, Any]:
 
 
 def test_a_queue_is_created_by_form_and_appears_for_the_others(signed_in: Opens, act: Acts):
-    admin, watcher = (
-        signed_in("/queues/-/new/?parent=production"),
-        signed_in("/queues/", name="reader"),
-    )
+    admin = signed_in("/queues/-/new/?parent=production")
+    watcher = signed_in("/queues/", name="reader")
     expect(watcher.locator("#pill")).to_have_text("Live")
 
     admin.get_by_label("Name").fill("nightly")

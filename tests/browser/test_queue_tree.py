@@ -88,7 +88,8 @@ def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(
 
 
 def test_two_browsers_see_the_same_change(signed_in: Opens, act: Acts):
-    one, other = signed_in("/queues/"), signed_in("/queues/", name="reader")
+    one = signed_in("/queues/")
+    other = signed_in("/queues/", name="reader")
     for page in (one, other):
         expect(page.locator("#pill")).to_have_text("Live")
 
@@ -184,7 +185,8 @@ def test_all_bars_to_one_scale_are_as_long_as_their_limits(signed_in: Opens, act
     expect(figure(page, "vision")).to_have_text("16 of 32 GPU")
 
     bar = row(page, "vision").locator(f'td[data-r="{GPU}"] svg')
-    column, use = bar.bounding_box(), bar.locator(".use").bounding_box()
+    column = bar.bounding_box()
+    use = bar.locator(".use").bounding_box()
 
     assert column
     assert use

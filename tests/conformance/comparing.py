@@ -96,7 +96,8 @@ def _close(name: str, ours: float, theirs: float) -> bool:
 
 
 def _stable_differences(case: Case, outcome: Outcome) -> Iterable[tuple[str, str]]:
-    seen, queues = case["outcome"], queue_of_pods(case)
+    seen = case["outcome"]
+    queues = queue_of_pods(case)
     binds = {bind.pod: bind.node for bind in outcome.binds}
     yield "binds", _unlike(seen["bindMap"], binds)
     yield (
@@ -139,7 +140,8 @@ def _unstable_differences(case: Case, outcome: Outcome) -> Iterable[tuple[str, s
     """Where Volcano itself varies, ours must keep what never varied and stay within
     what was seen.
     """
-    known, queues = case["invariants"], queue_of_pods(case)
+    known = case["invariants"]
+    queues = queue_of_pods(case)
     binds = {bind.pod: bind.node for bind in outcome.binds}
     always = {pod: binds.get(pod) for pod in known["bindMapAlways"]}
     yield (

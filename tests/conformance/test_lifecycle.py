@@ -207,10 +207,8 @@ def _executed(case: Case) -> tuple[QueueState, str]:
     """The state after an action on a queue that stands alone below root, and the way it took."""
     queue = replace(queue_of(case.given["queue"]), parent="root")
     stored = stored_state(case.given["queue"])
-    tree, live = (
-        QueueTree([queue_of({"metadata": {"name": "root"}}), queue]),
-        {queue.name: len(case.given["podgroups"])},
-    )
+    tree = QueueTree([queue_of({"metadata": {"name": "root"}}), queue])
+    live = {queue.name: len(case.given["podgroups"])}
     unknown = {queue.name} if stored is QueueState.UNKNOWN else set()
     command = command_named(case.when["action"])
     wish = None
@@ -220,7 +218,8 @@ def _executed(case: Case) -> tuple[QueueState, str]:
         }
         wish = judge(tree, standings, queue.name, command, live=live, unknown=unknown).requested
     if wish:
-        tree, unknown = tree.with_queue(replace(queue, state=wish)), set()
+        tree = tree.with_queue(replace(queue, state=wish))
+        unknown = set()
     return derive(tree, live, unknown)[
         queue.name
     ].state, command.verb if command and wish else "sync"

@@ -21,7 +21,8 @@ from scheduler.supervisor.redis_server import answers, find_binary
 
 class RedisServer:
     def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+        self.folder = folder
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -29,7 +29,8 @@ def test_every_table_can_be_read():
 
 
 def test_nothing_can_be_changed_added_or_deleted():
-    client, job = signed_in("admin"), Job.objects.get(name="train-1")
+    client = signed_in("admin")
+    job = Job.objects.get(name="train-1")
     place = f"/admin/scheduler/job/{job.pk}"
 
     answers = [

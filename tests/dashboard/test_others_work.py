@@ -36,7 +36,9 @@ from tests.worlds import let_age, manifest, node, pass_time, queue, run_session
 pytestmark = pytest.mark.django_db
 
 SECRET = "zzsecret"  # every name that must stay hidden begins with it, and nothing else holds it
-VAULT, HEIST, MALLORY = "zzsecret-vault", "zzsecret-heist", "zzsecret-mallory"
+VAULT = "zzsecret-vault"
+HEIST = "zzsecret-heist"
+MALLORY = "zzsecret-mallory"
 READERS = ("sam", "ruth")  # a submitter to one queue, an admin of the one above it
 AROUND = re.compile(rf".{{0,60}}{SECRET}.{{0,40}}", re.DOTALL)
 MOST_VARIANTS = 6  # of one page: sorted, filtered and folded in every way there are thousands
@@ -82,7 +84,8 @@ def _plant() -> None:
     Namespace.objects.create(name="shared", annotations={"scheduling.volcano.sh/queue-name": VAULT})
     session = SchedulingSession.objects.order_by("-number").first()
     assert session is not None
-    own, others = "default/train-1", f"default/{HEIST}"
+    own = "default/train-1"
+    others = f"default/{HEIST}"
     for victim, queue_name, taker, taker_queue in (
         (own, "vision", others, VAULT),
         (others, VAULT, own, "vision"),

@@ -21,13 +21,11 @@ from scheduler.domain.lifecycle import (
 )
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 
-OPEN, CLOSING, CLOSED, SUSPENDED, UNKNOWN = (
-    QueueState.OPEN,
-    QueueState.CLOSING,
-    QueueState.CLOSED,
-    QueueState.SUSPENDED,
-    QueueState.UNKNOWN,
-)
+OPEN = QueueState.OPEN
+CLOSING = QueueState.CLOSING
+CLOSED = QueueState.CLOSED
+SUSPENDED = QueueState.SUSPENDED
+UNKNOWN = QueueState.UNKNOWN
 
 
 def tree(*paths: str, **wishes: QueueState) -> QueueTree:

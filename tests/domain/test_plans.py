@@ -140,7 +140,8 @@ def test_resuming_below_a_closing_queue_lets_it_drain():
 
 def test_a_refresh_says_what_became_of_each_queue():
     queues = tree("p/c", p=CLOSED)
-    before, after = derive(queues, {"c": 1}), derive(queues, {})
+    before = derive(queues, {"c": 1})
+    after = derive(queues, {})
 
     sentences = [change.sentence for change in changes_between(before, after, queues, {})]
 

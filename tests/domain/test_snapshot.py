@@ -43,7 +43,8 @@ def assert_in_step(resident):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_sums_stay_in_step_with_any_change_of_pods(seed):
-    random, resident = Random(seed), snapshot()
+    random = Random(seed)
+    resident = snapshot()
     for _ in range(12):
         rows = np.array(sorted(random.sample(range(len(resident.pods)), 2)))
         change = random.choice(["status", "node", "add", "remove"])

@@ -34,7 +34,8 @@ def by_the_book(total, weights, floors, ceilings):
         }
     ):
         if sum(parts(bend)) >= total:
-            low, high = sum(parts(before)), sum(parts(bend))
+            low = sum(parts(before))
+            high = sum(parts(bend))
             return (
                 parts(before + (bend - before) * (total - low) / (high - low))
                 if high > low

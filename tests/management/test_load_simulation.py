@@ -44,7 +44,8 @@ def run(*arguments):
     """Exit code, standard output, complaints."""
     parser = simulation.ArgumentParser()
     simulation.add_arguments(parser)
-    out, complaints = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    complaints = io.StringIO()
     code = simulation.simulate(parser.parse_args(arguments), out, complaints)
     return code, out.getvalue(), complaints.getvalue()
 

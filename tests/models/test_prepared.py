@@ -45,15 +45,14 @@ def test_groups_and_several_calls_with_other_values():
     assert CHILDREN.rows(parent="b") == []
 
 
-NEW_PODS, NEW_ENTRY = PreparedInsert(Pod), PreparedInsert(AuditEntry)
+NEW_PODS = PreparedInsert(Pod)
+NEW_ENTRY = PreparedInsert(AuditEntry)
 
 
 @pytest.mark.parametrize("number", [1, 3, PreparedInsert.MOST_ROWS + 1])
 def test_new_rows_are_those_that_bulk_create_would_make(number: int):
-    group, pod_class = (
-        PodGroup.objects.create(name="g", queue=queue("a")),
-        PodClass.objects.create(digest="x"),
-    )
+    group = PodGroup.objects.create(name="g", queue=queue("a"))
+    pod_class = PodClass.objects.create(digest="x")
     pods = [
         Pod(
             namespace="default", name=f"g-{index}", podgroup=group, pod_class=pod_class, index=index

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-ROOT, DEFAULT = "root", "default"
+ROOT = "root"
+DEFAULT = "default"
 MAX_DEPTH = 5
 Amounts = dict[str, int]
 
@@ -80,7 +81,8 @@ class Book:
 
     def standing(self, name: str) -> tuple[str, str, str]:
         """state, closedBy, suspendedBy."""
-        state, own = self.state(name), self.queues[name].wish
+        state = self.state(name)
+        own = self.queues[name].wish
         closed_by = (
             self.topmost(name, "Closed") if self.wanted_closed(name) and own != "Closed" else ""
         )
@@ -181,7 +183,8 @@ class Book:
             ("deserved", "capability"),
             ("guarantee", "capability"),
         ):
-            small, large = getattr(new, low), getattr(new, high)
+            small = getattr(new, low)
+            large = getattr(new, high)
             for resource in small.keys() & large.keys():
                 if small[resource] > large[resource] >= 0:
                     found.add((f"{low}_exceeds_{high}", f"{fields[low]}.{resource}"))

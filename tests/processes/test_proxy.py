@@ -116,7 +116,8 @@ def configuration(site: Site) -> Path:
     """
     block = re.search(r"^```nginx\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
     assert block is not None
-    certificate, key = site.folder / "cert.pem", site.folder / "key.pem"
+    certificate = site.folder / "cert.pem"
+    key = site.folder / "key.pem"
     openssl = [
         "openssl",
         "req",

@@ -88,9 +88,11 @@ def _running(
         node["name"]: [int(node["allocatable"]["cpu"]), 3 * int(node["allocatable"]["cpu"])]
         for node in nodes
     }
-    groups, pods = list[Scenario](), list[Scenario]()
+    groups = list[Scenario]()
+    pods = list[Scenario]()
     for number in range(12):
-        cpu, memory = random.randint(1, 3), random.randint(1, 6)
+        cpu = random.randint(1, 3)
+        memory = random.randint(1, 6)
         mine: list[Scenario] = []
         for member in range(random.randint(1, 4)):
             fitting = [name for name, room in free.items() if room[0] >= cpu and room[1] >= memory]
@@ -119,9 +121,12 @@ def _running(
 def _new(
     random: Random, nodes: list[Scenario], leaves: list[str]
 ) -> tuple[list[Scenario], list[Scenario]]:
-    groups, pods = list[Scenario](), list[Scenario]()
+    groups = list[Scenario]()
+    pods = list[Scenario]()
     for number in range(random.randint(1, 5)):
-        size, cpu, memory = random.choice((1, 1, 2, 3)), random.randint(1, 4), random.randint(1, 8)
+        size = random.choice((1, 1, 2, 3))
+        cpu = random.randint(1, 4)
+        memory = random.randint(1, 8)
         groups.append(
             {
                 "name": f"new{number}",

@@ -148,7 +148,8 @@ def clusters(draw: st.DrawFn, wishes: Wishes = EVERYTHING) -> Cluster:
         ),
     ]
     room = _Room(found)
-    running, waiting = draw(st.integers(0, 5)), draw(st.integers(1, 4))
+    running = draw(st.integers(0, 5))
+    waiting = draw(st.integers(1, 4))
     jobs = [
         draw(_job(index, places, room, wishes, runs=index < running))
         for index in range(running + waiting)

@@ -83,7 +83,8 @@ class LifeOfQueues(RuleBasedStateMachine):
         )
         if name not in self.unknown:
             self._undo_gives_back_what_was(wished, name, command, before)
-        self.tree, self.unknown = wished, known_now
+        self.tree = wished
+        self.unknown = known_now
 
     def _undo_gives_back_what_was(
         self, wished: QueueTree, name: str, command: QueueCommand, before: dict[str, DerivedState]
@@ -127,7 +128,8 @@ class LifeOfQueues(RuleBasedStateMachine):
         )
         for queue in doomed:
             assert not self.live.get(queue)
-            self.tree, self.unknown = self.tree.without(queue), self.unknown - {queue}
+            self.tree = self.tree.without(queue)
+            self.unknown = self.unknown - {queue}
 
     @invariant()
     def what_is_below_a_closed_queue_is_closed(self) -> None:

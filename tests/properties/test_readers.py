@@ -37,7 +37,8 @@ from scheduler.domain.queues import QueueTree
 from scheduler.domain.resources import parse_quantity
 from scheduler.scenarios.policies import read_policy
 
-SHORT, TIMES = 1_500, 8
+SHORT = 1_500
+TIMES = 8
 MOST_TIMES_AS_LONG = 3 * TIMES  # a square would be 64
 STEPS_A_CHARACTER = 60
 STEPS_ANYWAY = 20_000
@@ -267,7 +268,8 @@ def test_a_text_eight_times_as_long_is_read_in_about_eight_times_the_time(name: 
     reader = READERS[name]
 
     for make in _texts(reader):
-        short, long = make(reader.size), make(reader.size * TIMES)
+        short = make(reader.size)
+        long = make(reader.size * TIMES)
         _read(reader, short)
         assert any(_is_in_proportion(reader, short, long) for _ in range(5)), short[:200]
 

@@ -42,7 +42,8 @@ def quick_and_long(*strategies):
     """The test with few examples always the same, and with many new ones under --long."""
 
     def decorate(check):
-        quick, long = _QUICK(given(*strategies)(check)), _LONG(given(*strategies)(check))
+        quick = _QUICK(given(*strategies)(check))
+        long = _LONG(given(*strategies)(check))
 
         @pytest.mark.parametrize(
             "run", [quick, pytest.param(long, marks=pytest.mark.long)], ids=["quick", "long"]
@@ -50,7 +51,8 @@ def quick_and_long(*strategies):
         def test(run):
             run()
 
-        test.__name__, test.__doc__ = check.__name__, check.__doc__
+        test.__name__ = check.__name__
+        test.__doc__ = check.__doc__
         return test
 
     return decorate
@@ -297,7 +299,8 @@ def test_a_session_changes_nothing_but_its_outcome(cluster, policy):
     snapshot = cluster.snapshot()
     before = cluster_of(snapshot)
 
-    first, second = run_session(snapshot, policy), run_session(snapshot, policy)
+    first = run_session(snapshot, policy)
+    second = run_session(snapshot, policy)
 
     assert cluster_of(snapshot) == before
     assert first == second

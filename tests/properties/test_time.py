@@ -36,7 +36,8 @@ def decided(tables: Snapshot, policy: Policy, *, later: int = 0) -> tuple[Clocke
     snapshot = ClockedSnapshot(
         tables.resources, tables.nodes, tables.queues, tables.classes, tables.groups, tables.pods
     )
-    snapshot.session, snapshot.taken_at = tables.session + later, tables.taken_at + 3600 * later
+    snapshot.session = tables.session + later
+    snapshot.taken_at = tables.taken_at + 3600 * later
     snapshot.clock_was_read = False
     return snapshot, run_session(snapshot, policy)
 

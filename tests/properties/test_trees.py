@@ -71,12 +71,11 @@ def test_a_tree_that_was_changed_step_by_step_is_the_one_built_anew(
         if asked:
             _ = [tree.children_together(name) for name in (*_NAMES, ROOT)]
         if isinstance(step, QueueSpec):
-            tree, queues = tree.with_queue(step), {**queues, step.name: step}
+            tree = tree.with_queue(step)
+            queues = {**queues, step.name: step}
         else:
-            tree, queues = (
-                tree.without(step),
-                {name: queue for name, queue in queues.items() if name != step},
-            )
+            tree = tree.without(step)
+            queues = {name: queue for name, queue in queues.items() if name != step}
 
     anew = QueueTree(queues.values())
     assert list(tree) == list(anew)

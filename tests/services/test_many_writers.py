@@ -35,7 +35,9 @@ QUEUES = [*LEAVES, "a", "b", "x1", "x2"]
 class Writer(threading.Thread):
     def __init__(self, number: int, steps: int) -> None:
         super().__init__(daemon=True)
-        self.number, self.steps, self.dice = number, steps, random.Random(number)
+        self.number = number
+        self.steps = steps
+        self.dice = random.Random(number)
         self.surprises: list[BaseException] = []
         self.counts: Counter[str] = Counter()
 
@@ -110,7 +112,9 @@ class Watcher(threading.Thread):
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         super().__init__(daemon=True)
-        self.is_over, self.looks, self.surprises = is_over, 0, []
+        self.is_over = is_over
+        self.looks = 0
+        self.surprises = []
 
     def run(self) -> None:
         try:

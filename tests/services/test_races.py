@@ -50,7 +50,10 @@ class Runner(threading.Thread):
 
     def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__(daemon=True)
-        self.work, self.outcome, self.error, self.backend = work, None, None, 0
+        self.work = work
+        self.outcome = None
+        self.error = None
+        self.backend = 0
         self.ready = threading.Event()
 
     def run(self) -> None:
@@ -72,7 +75,8 @@ def crossing(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Runne
 
     It commits when `second` waits for it, or has ended.
     """
-    done, go_on = threading.Event(), threading.Event()
+    done = threading.Event()
+    go_on = threading.Event()
 
     def held() -> Any:
         with transaction.atomic():
@@ -82,7 +86,8 @@ def crossing(first: Callable[[], Any], second: Callable[[], Any]) -> tuple[Runne
                 done.set()
                 assert go_on.wait(PATIENCE)
 
-    one, two = Runner(held), Runner(second)
+    one = Runner(held)
+    two = Runner(second)
     one.start()
     assert done.wait(PATIENCE)
     two.start()
@@ -429,7 +434,8 @@ def _beside_a_session(work: Callable[[], Any], then: Callable[[], Any] = refresh
     """The session has the pods when the work begins, and goes on, to the states or what is said,
     when the work waits.
     """
-    has_pods, go_on = threading.Event(), threading.Event()
+    has_pods = threading.Event()
+    go_on = threading.Event()
 
     def session() -> None:
         with transaction.atomic():
@@ -438,7 +444,8 @@ def _beside_a_session(work: Callable[[], Any], then: Callable[[], Any] = refresh
             assert go_on.wait(PATIENCE)
             then()
 
-    one, two = Runner(session), Runner(work)
+    one = Runner(session)
+    two = Runner(work)
     one.start()
     assert has_pods.wait(PATIENCE)
     two.start()

@@ -27,7 +27,8 @@ class Terminal(io.StringIO):
 
 def test_colour_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
-    terminal, file = Terminal(), io.StringIO()
+    terminal = Terminal()
+    file = io.StringIO()
 
     Console(terminal).line("web", "hello")
     Console(file).line("web", "hello")

@@ -63,7 +63,8 @@ Parent = Annotated[
 
 def queue_row(queue: Row) -> list[object]:
     """Volcano's columns."""
-    spec, status = queue["spec"], queue["status"]
+    spec = queue["spec"]
+    status = queue["status"]
     return [
         queue["metadata"]["name"],
         spec["weight"],
@@ -75,7 +76,8 @@ def queue_row(queue: Row) -> list[object]:
 
 def _wide_row(queue: Row) -> list[object]:
     """`Total` counts jobs, as in Volcano's queue design."""
-    spec, status = queue["spec"], queue["status"]
+    spec = queue["spec"]
+    status = queue["status"]
     jobs = status["jobs"]
     figures = (
         status["allocated"],
@@ -252,7 +254,8 @@ def explain_queue(
 
 
 def _waiting_sentence(queue: Row, waiting: Sequence[Row]) -> str:
-    name, state = queue["metadata"]["name"], queue["status"]["state"]
+    name = queue["metadata"]["name"]
+    state = queue["status"]["state"]
     if not waiting:
         return f"Nothing waits in {name} ({state})."
     reasons = [_reason(group)["code"] for group in waiting]
@@ -346,7 +349,8 @@ def _history_table(samples: Sequence[Row]) -> Table:
 def _command_table(commands: Sequence[Row], _wide: bool) -> Table:
     rows: list[Sequence[object]] = []
     for given in commands:
-        spec, status = given["spec"], given["status"]
+        spec = given["spec"]
+        status = given["status"]
         when = output.clock(given["metadata"]["creationTimestamp"])
         rows.append(
             [

@@ -111,7 +111,8 @@ def _last_command(name: str) -> Row | None:
 
 
 def _since(command: Row) -> str:
-    spec, status = command["spec"], command["status"]
+    spec = command["spec"]
+    status = command["status"]
     when = status["executedAt"] or command["metadata"]["creationTimestamp"]
     reason = ""
     if spec["reason"]:

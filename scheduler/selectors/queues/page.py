@@ -222,7 +222,8 @@ def waits(queues: Collection[str]) -> Waits:
 
 def command_obstacles(name: str) -> dict[QueueCommand, str]:
     """For each command why it would do nothing now, "" where it would do something."""
-    tree, live = queue_tree(), live_podgroups()
+    tree = queue_tree()
+    live = live_podgroups()
     unknown = frozenset(Queue.objects.filter(is_unknown=True).values_list("name", flat=True))
     return obstacles(tree, derive(tree, live, unknown), name, live=live, unknown=unknown)
 

@@ -41,17 +41,16 @@ class Trials:
             self._bring_up_to_date()
             copy = self._resident.snapshot.copy()
         state = ClusterState.objects.get(pk=1)
-        copy.session, copy.paused, copy.taken_at = (
-            state.last_session + 1,
-            state.paused,
-            timezone.now().timestamp(),
-        )
+        copy.session = state.last_session + 1
+        copy.paused = state.paused
+        copy.taken_at = timezone.now().timestamp()
         return copy
 
     def _bring_up_to_date(self) -> None:
         root = Queue.objects.values_list("uid", flat=True).get(name=ROOT)
         if root != self._root:
-            self._resident.position, self._root = None, root
+            self._resident.position = None
+            self._root = root
         self._given += 1
         try:
             self._resident.refresh(check_sums=self._given % conf().check_sums_every == 0)

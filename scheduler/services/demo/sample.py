@@ -208,7 +208,8 @@ def _fit_to_cluster(amounts: object, has: Resources) -> Resources:
 
     Nothing of what this cluster does not have.
     """
-    given, whole = Resources.parse(amounts), sample_total()  # type: ignore[arg-type]
+    given = Resources.parse(amounts)  # type: ignore[arg-type]
+    whole = sample_total()
     scaled = {}
     for name, amount in given.items():
         if has.amount(name):

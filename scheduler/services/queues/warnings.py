@@ -76,7 +76,8 @@ def settle_warnings(
     if _must_wait():
         return []
     facts = Facts(total=total)
-    notices, problems = tree_notices(tree, facts), hierarchy_problems(tree, facts.max_depth)
+    notices = tree_notices(tree, facts)
+    problems = hierarchy_problems(tree, facts.max_depth)
     more = also or {}
     rows = []
     for queue in queues.values():

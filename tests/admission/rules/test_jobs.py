@@ -95,7 +95,8 @@ def test_a_toleration_of_an_unknown_kind_is_refused(toleration: dict[str, str]):
     )
 
 
-RUN, EXIT = "fumarole.io/run-seconds", "fumarole.io/exit-code"
+RUN = "fumarole.io/run-seconds"
+EXIT = "fumarole.io/exit-code"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,8 @@ def test_a_waiting_time_must_be_a_length_of_time(text: str):
 
 
 def test_nor_can_it_be_changed_to_anything_else():
-    stored, asked = job(), job()
+    stored = job()
+    asked = job()
     stored["metadata"]["annotations"] = {"sla-waiting-time": "stored before there was a rule"}
     asked["metadata"]["annotations"] = {"sla-waiting-time": "soon"}
 

@@ -182,10 +182,8 @@ def test_children_together_may_not_have_more_than_their_parent():
 
 
 def test_a_parent_can_not_be_lowered_below_its_children():
-    above, child = (
-        queue("p", deserved={"cpu": "8"}, capability={"cpu": "8"}),
-        queue("c", "p", deserved={"cpu": "6"}, capability={"cpu": "7"}),
-    )
+    above = queue("p", deserved={"cpu": "8"}, capability={"cpu": "8"})
+    child = queue("c", "p", deserved={"cpu": "6"}, capability={"cpu": "7"})
 
     verdict = check_queue(
         queue("p", deserved={"cpu": "4"}, capability={"cpu": "5"}),

@@ -68,7 +68,8 @@ def world(admin: Caller) -> World:
 
 
 def test_a_dry_run_of_any_write_writes_nothing(admin: Caller, world: World):
-    before, wrong = stored(), []
+    before = stored()
+    wrong = []
     for route in WRITES:
         name, action, method, _ = route
         dry = "" if name in WITHOUT_DRY_RUN else "?dry_run=true"
@@ -257,7 +258,8 @@ def junk_requests(admin: Caller, world: World, every: int) -> None:
 
     What is refused must not have written anything.
     """
-    wrong, number = [], 0
+    wrong = []
+    number = 0
     counts_before = _counts()
     for route in WRITES:
         name, action, method, _ = route
@@ -269,7 +271,8 @@ def junk_requests(admin: Caller, world: World, every: int) -> None:
                 continue
             with transaction.atomic():
                 _send(admin, method, place, variant)
-                code, written = admin.last.status_code, _counts() != counts_before
+                code = admin.last.status_code
+                written = _counts() != counts_before
                 transaction.set_rollback(True)
             if (
                 code >= 500

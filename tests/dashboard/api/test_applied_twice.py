@@ -269,7 +269,8 @@ def test_work_that_its_namespace_sent_elsewhere_stays_there(admin: Caller):
 
 
 def test_a_file_that_says_two_things_of_one_object_is_refused(admin: Caller):
-    one, other = plain("Queue"), with_field(plain("Queue"), "spec.weight", 3)
+    one = plain("Queue")
+    other = with_field(plain("Queue"), "spec.weight", 3)
 
     refused = admin.post("apply/", [one, other], expect=400)
     assert (refused["violations"][0]["ruleId"], refused["violations"][0]["field"]) == (

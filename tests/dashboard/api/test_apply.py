@@ -290,7 +290,8 @@ def test_applying_tells_no_more_of_what_is_out_of_sight_than_making_it(
     Elsewhere the name is taken, and no more is said.
     """
     admin.post("queues/", [queue("theirs"), queue("ours")])
-    theirs, ours = _of_each_kind("theirs")[kind], _of_each_kind("ours")[kind]
+    theirs = _of_each_kind("theirs")[kind]
+    ours = _of_each_kind("ours")[kind]
     ann = caller("ann", admin="ours")
 
     def answers() -> list[Any]:

@@ -206,7 +206,8 @@ class TestWhatIsAskedFor:
     def test_from_and_until_are_days_or_moments(self, admin: Caller, pages: Client):
         admin.post("queues/default/suspend/")
         now = timezone.now()
-        today, tomorrow = now.date().isoformat(), (now + timedelta(days=1)).date().isoformat()
+        today = now.date().isoformat()
+        tomorrow = (now + timedelta(days=1)).date().isoformat()
 
         def found(**asked: str) -> tuple[int, int]:
             question = "&".join(f"{name}={value}" for name, value in asked.items())

@@ -159,7 +159,8 @@ def test_the_secret_of_a_token_is_kept_for_no_repeated_request(admin: Caller):
             **{"Idempotency-Key": "once"},
         )
 
-    first, again = make(), make()
+    first = make()
+    again = make()
 
     assert first["token"].startswith("fum_")
     assert again == {**first, "token": ""}
@@ -172,7 +173,8 @@ def test_a_repeat_waits_a_while_for_the_first_and_is_then_told(
     admin: Caller, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(idempotency, "PATIENCE", timedelta(milliseconds=200))
-    claimed, over = threading.Event(), threading.Event()
+    claimed = threading.Event()
+    over = threading.Event()
 
     def first() -> None:
         with transaction.atomic():

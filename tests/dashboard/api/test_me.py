@@ -23,7 +23,8 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 def test_a_view_is_kept_shared_changed_and_forgotten(caller: Callable[..., Caller]):
-    ann, ben = caller("ann"), caller("ben")
+    ann = caller("ann")
+    ben = caller("ben")
     made = ann.post("views/", {"name": "My  waiting", "query": "q=state%3Awaiting"}, expect=201)
     where = f"views/{made['metadata']['name']}/"
 

@@ -183,7 +183,8 @@ class Coming:
     """Rows that come and go between two pages."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.chance = name, random.Random(name)
+        self.name = name
+        self.chance = random.Random(name)
         self.numbers = iter(self.chance.sample(range(2000), 2000))
         self.rows: list[Model] = []
 

@@ -45,11 +45,9 @@ class Terminal:
     """
 
     def __init__(self, *command: str, env: dict[str, str], columns: int = 160) -> None:
-        self._command, self._env, self._columns = (
-            command,
-            {**env, "TERM": "xterm-256color"},
-            columns,
-        )
+        self._command = command
+        self._env = {**env, "TERM": "xterm-256color"}
+        self._columns = columns
         self._seen = b""
 
     def __enter__(self) -> Terminal:

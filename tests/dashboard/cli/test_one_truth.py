@@ -147,7 +147,8 @@ def check_reason(told: Told) -> None:
     card = told.page["reason"]
     if card is None:
         return
-    code, message = card["code"], card["message"]
+    code = card["code"]
+    message = card["message"]
     assert (told.row["reason_code"], told.row["reason"]) == (code, message)
     assert (told.explained["reason"], told.explained["message"]) == (code, message)
     said = told.by_api["status"]["podgroup"]["reason"]
@@ -159,7 +160,8 @@ def check_reason(told: Told) -> None:
 
 def check_gang_line(told: Told) -> None:
     """It adds up, and promises no place to a gang that can never start."""
-    line, card = told.page["gang_sentence"], told.page["reason"]
+    line = told.page["gang_sentence"]
+    card = told.page["reason"]
     if card is None:
         return
     if card["code"] in NEVER:
@@ -181,7 +183,8 @@ def check_pods(told: Told) -> None:
     """Nodes are counted only where nodes are the cause."""
     if told.page["reason"] is None or told.page["reason"]["code"] in ON_NODES:
         return
-    code, message = told.page["reason"]["code"], told.page["reason"]["message"]
+    code = told.page["reason"]["code"]
+    message = told.page["reason"]["message"]
     for pod in told.page["pods"]:
         assert "nodes are unavailable" not in pod["message"], code
         assert pod["message"] == message or "can possibly be scheduled" in pod["message"]

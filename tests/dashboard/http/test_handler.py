@@ -121,10 +121,12 @@ async def answer(
     await asked.send_input({"type": "http.request", "body": body[:3], "more_body": True})
     await asked.send_input({"type": "http.request", "body": body[3:]})
     start = await asked.receive_output(30)
-    content, more = b"", True
+    content = b""
+    more = True
     while more:
         part = await asked.receive_output(30)
-        content, more = content + part.get("body", b""), part.get("more_body", False)
+        content = content + part.get("body", b"")
+        more = part.get("more_body", False)
     await asked.wait(30)
     return start["status"], dict(start["headers"]), content
 
@@ -286,7 +288,8 @@ async def test_when_the_storm_is_over_all_are_taken_again(busy: ThreadedHandler)
 async def test_a_request_that_was_given_up_while_it_waited_is_not_counted():
     pool = ThreadPool(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=30)
     GO_ON.clear()
-    first, second = asyncio.create_task(pool.run(30)), asyncio.create_task(pool.run(30))
+    first = asyncio.create_task(pool.run(30))
+    second = asyncio.create_task(pool.run(30))
     await asyncio.sleep(0.05)
     assert pool.expected_wait() > 0
 
@@ -301,7 +304,8 @@ async def test_a_request_that_was_given_up_while_it_waited_is_not_counted():
 async def test_a_request_that_waited_longer_than_was_thought_is_not_begun():
     pool = ThreadPool(GO_ON.wait, 1, "test", usual_seconds=0.0, longest_wait=0.02)
     GO_ON.clear()
-    first, second = asyncio.create_task(pool.run(30)), asyncio.create_task(pool.run(30))
+    first = asyncio.create_task(pool.run(30))
+    second = asyncio.create_task(pool.run(30))
     await asyncio.sleep(0.1)
     GO_ON.set()
 

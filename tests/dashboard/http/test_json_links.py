@@ -73,7 +73,9 @@ def addresses(name: str, pattern: str) -> Iterator[str]:
 def test_every_page_links_to_the_same_thing_in_the_api():
     small_cluster()
     admin = signed_in("admin")
-    missing, dead, pages = [], [], 0
+    missing = []
+    dead = []
+    pages = 0
     for name, pattern in ROUTES:
         for address in addresses(name, pattern):
             answer = admin.get(address)

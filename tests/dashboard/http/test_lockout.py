@@ -21,7 +21,9 @@ from tests.dashboard.sample import PASSWORD, add_user
 
 pytestmark = pytest.mark.django_db
 QUICK = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
-HOME, OFFICE, ELSEWHERE = "203.0.113.1", "203.0.113.2", "198.51.100.7"
+HOME = "203.0.113.1"
+OFFICE = "203.0.113.2"
+ELSEWHERE = "198.51.100.7"
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,8 @@ def replay(messages: list[dict[str, Any]]) -> dict[str, int]:
 
 async def test_a_slow_reader_gets_fewer_messages_and_the_same_rows():
     topic = Topic("queues", rows={"a": row("a", 0), "b": row("b", 0)})
-    slow_wire, fast_wire = Wire(open_from_the_start=False), Wire()
+    slow_wire = Wire(open_from_the_start=False)
+    fast_wire = Wire()
     follower(slow_wire, topic)
     follower(fast_wire, topic)
 
@@ -106,7 +107,8 @@ async def test_a_row_that_went_and_came_back_while_nobody_read_is_there():
 
 async def test_merging_for_one_leaves_the_shared_update_alone():
     topic = Topic("queues", rows={"a": row("a", 0)})
-    slow, fast = Wire(open_from_the_start=False), Wire(open_from_the_start=False)
+    slow = Wire(open_from_the_start=False)
+    fast = Wire(open_from_the_start=False)
     follower(slow, topic)
     follower(fast, topic)
 

@@ -6,10 +6,8 @@ from dashboard.present.differences import Difference, differences
 
 
 def test_only_what_differs_is_told_by_its_path():
-    before, after = (
-        {"spec": {"weight": 1, "parent": "root"}},
-        {"spec": {"weight": 2, "parent": "root"}},
-    )
+    before = {"spec": {"weight": 1, "parent": "root"}}
+    after = {"spec": {"weight": 2, "parent": "root"}}
 
     assert differences(before, after) == [Difference("spec.weight", "1", "2")]
 

@@ -101,7 +101,9 @@ def test_nodes_queues_root_overview_and_api_agree_whatever_happened(seed: int, p
     build_cluster(nodes=4)
     if policy:
         replace_policy(policy)
-    caller, history, runner = Caller("boss", superuser=True), History(seed), SessionRunner("test")
+    caller = Caller("boss", superuser=True)
+    history = History(seed)
+    runner = SessionRunner("test")
 
     for _ in range(6):
         for _ in range(6):
@@ -134,7 +136,8 @@ def test_promised_room_is_not_in_use():
     promising_world()
     caller = Caller("boss", superuser=True)
 
-    used, promised = agreed("allocated", caller), agreed("promised", caller)
+    used = agreed("allocated", caller)
+    promised = agreed("promised", caller)
 
     assert used == held_on_nodes() == Resources.parse({"cpu": "6"})
     assert promised == Resources.parse({"cpu": "4"})

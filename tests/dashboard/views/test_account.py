@@ -160,7 +160,8 @@ def test_one_of_two_admins_may_lay_it_down():
 @pytest.mark.parametrize("path", ["/users/", "/users/sam/"])
 def test_when_somebody_was_here_and_his_address_are_for_cluster_admins(path: str):
     sam = get_user_model().objects.get(username="sam")
-    sam.email, sam.last_login = "sam@example.com", sam.date_joined
+    sam.email = "sam@example.com"
+    sam.last_login = sam.date_joined
     sam.save()
 
     told, kept = (text(signed_in(name).get(path)) for name in ("admin", "ruth"))

@@ -56,10 +56,8 @@ def test_an_entry_shows_before_and_after():
 
 
 def test_events_are_filtered_and_those_out_of_sight_left_out():
-    admin, vera = (
-        signed_in("admin").get("/activity/", {"kind": "Job"}),
-        signed_in("vera").get("/activity/"),
-    )
+    admin = signed_in("admin").get("/activity/", {"kind": "Job"})
+    vera = signed_in("vera").get("/activity/")
 
     assert {event["row"].kind for event in admin.context["events"]} == {"Job"}
     assert all(event["row"].queue_name in ("vision", "") for event in vera.context["events"])
@@ -97,10 +95,8 @@ def test_what_a_record_is_about_is_a_link():
     signed_in("sam").post("/jobs/default/train-1/suspend/", {"reason": "a test"})
     signed_in("admin").post("/nodes/n1/cordon/", {"reason": "dust"})
 
-    record, feed = (
-        text(signed_in("admin").get("/audit/?deeds=all")),
-        text(signed_in("admin").get("/queues/vision/activity/")),
-    )
+    record = text(signed_in("admin").get("/audit/?deeds=all"))
+    feed = text(signed_in("admin").get("/queues/vision/activity/"))
 
     assert 'href="/jobs/default/train-1/"' in record
     assert 'href="/nodes/n1/"' in record

@@ -119,7 +119,8 @@ def test_how_fast_small_jobs_start_says_nothing_about_a_large_one():
 
 
 def test_a_gang_of_a_thousand_is_drawn_whole_and_its_pods_are_turned_by_pages():
-    gang, kind = PodGroup.objects.get(name="train-2"), PodClass.objects.first()
+    gang = PodGroup.objects.get(name="train-2")
+    kind = PodClass.objects.first()
     gang.pods.all().delete()
     PodGroup.objects.filter(pk=gang.pk).update(min_member=900)
     pods = (

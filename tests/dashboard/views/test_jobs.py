@@ -34,7 +34,8 @@ def test_the_table_holds_what_may_be_seen(who: str, expected: list[str]):
 def test_a_job_out_of_sight_is_not_there():
     client = signed_in("vera")
 
-    hidden, missing = client.get("/jobs/default/nightly/"), client.get("/jobs/default/no-such/")
+    hidden = client.get("/jobs/default/nightly/")
+    missing = client.get("/jobs/default/no-such/")
 
     assert (hidden.status_code, missing.status_code) == (404, 404)
     assert text(hidden).count("nightly") == text(missing).count("no-such")
@@ -100,7 +101,8 @@ def test_columns_are_chosen_by_the_address():
 
 
 def test_a_view_is_kept_shared_used_and_deleted():
-    sam, vera = signed_in("sam"), signed_in("vera")
+    sam = signed_in("sam")
+    vera = signed_in("vera")
     answer = sam.post("/jobs/-/views/", {"name": "big ones", "q": "cpu>=8", "shared": "1"})
     assert answer["Location"] == "/jobs/?q=cpu%3E%3D8"
 

@@ -152,10 +152,12 @@ def test_each_head_sorts_and_sorts_back_and_keeps_the_filter():
 def test_pages_of_a_sorted_table_neither_skip_nor_repeat_a_node(monkeypatch: pytest.MonkeyPatch):
     machines()
     monkeypatch.setattr(nodes, "PAGE", 1)
-    seen, after = [], ""
+    seen = []
+    after = ""
     for _ in range(3):
         found = order(urlencode({"sort": "-name", "after": after}))
-        seen, after = [*seen, *found], found[-1]
+        seen = [*seen, *found]
+        after = found[-1]
 
     assert seen == ["small", "none", "big"]
     assert "Further" not in text(signed_in("admin").get("/nodes/?sort=-name&after=none"))

@@ -104,7 +104,8 @@ def test_who_has_no_role_is_shown_no_figure_and_told_whom_to_ask():
     get_user_model().objects.create(username="newcomer")
     client = signed_in("newcomer")
 
-    overview, jobs = client.get("/"), client.get("/jobs/")
+    overview = client.get("/")
+    jobs = client.get("/jobs/")
 
     assert "How full is it?" not in text(overview)
     assert "Ask admin for the role" in text(overview)

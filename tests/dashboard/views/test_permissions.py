@@ -140,7 +140,8 @@ def test_what_a_button_does_is_told_for_a_terminal_and_works_there(path: str, cl
 def test_what_has_no_command_is_told_as_a_call(path: str, call: str):
     client = signed_in("admin")
     copies = client.get(path).context["copies"]
-    words, same = shlex.split(copies["curl"]), shlex.split(copies["cli"])
+    words = shlex.split(copies["curl"])
+    same = shlex.split(copies["cli"])
     body = words[words.index("-d") + 1]
 
     answer = client.post(
@@ -156,7 +157,8 @@ def test_what_has_no_command_is_told_as_a_call(path: str, call: str):
 def test_a_queue_admin_makes_queues_below_his_own_and_learns_of_no_others():
     ruth = signed_in("ruth")
 
-    tree, form = text(ruth.get("/queues/")), ruth.get("/queues/-/new/")
+    tree = text(ruth.get("/queues/"))
+    form = ruth.get("/queues/-/new/")
 
     assert "New queue" in tree
     assert (form.status_code, form.context["form"].parent, form.context["parents"]) == (

@@ -74,7 +74,8 @@ configurations:
 
 class TestTheDrawer:
     def test_it_gets_the_form_and_nothing_around_it(self, admin: Client):
-        page, part = text(admin.get(EDIT)), text(admin.get(EDIT, headers=DRAWER))
+        page = text(admin.get(EDIT))
+        part = text(admin.get(EDIT, headers=DRAWER))
 
         assert "<html" not in part
         assert 'id="drawer-title">Edit vision<' in part

@@ -88,10 +88,8 @@ class TestWhoSeesWhat:
     def test_a_queue_out_of_sight_is_answered_as_one_that_is_not_there(
         self, narrow: Client, path: str
     ):
-        hidden, missing = (
-            narrow.get(f"/queues/serving/{path}"),
-            narrow.get(f"/queues/nothing/{path}"),
-        )
+        hidden = narrow.get(f"/queues/serving/{path}")
+        missing = narrow.get(f"/queues/nothing/{path}")
 
         assert hidden.status_code == missing.status_code == 404
         assert (

@@ -38,10 +38,8 @@ def applied(client: Client, **given: str) -> Any:
 def test_a_session_shows_what_it_decided_and_can_be_saved():
     number = SchedulingSession.objects.filter(counts__binds__gt=0).earliest("number").number
 
-    page, saved = (
-        signed_in("admin").get(f"/sessions/{number}/"),
-        signed_in("admin").get(f"/sessions/{number}/scenario.json"),
-    )
+    page = signed_in("admin").get(f"/sessions/{number}/")
+    saved = signed_in("admin").get(f"/sessions/{number}/scenario.json")
 
     assert "train-1-worker-0" in text(page)
     assert (

@@ -106,7 +106,8 @@ def test_alike_gangs_share_a_reason_and_others_have_their_own():
 @pytest.mark.parametrize("change", [{"on_hold": "told so"}, {"queue": "q2"}, {"min_member": 1}])
 def test_whoever_is_no_longer_like_the_others_is_told_so(change):
     jobs = [never("a1"), never("a2")]
-    three, queues = [node("n1"), node("n2"), node("n3")], [queue("q1"), queue("q2")]
+    three = [node("n1"), node("n2"), node("n3")]
+    queues = [queue("q1"), queue("q2")]
     said = advance(before := cluster(three, queues, jobs), run(before, TREE)).groups.said
     after = cluster(
         three, queues, [jobs[0], replace(jobs[1], group=replace(jobs[1].group, **change))]

@@ -92,7 +92,8 @@ def test_devices_count_for_the_balance_of_pods_that_ask_for_them():
         node("n1", cpu=8, memory="64Gi", **{GPU: 8}),
         node("n2", cpu=8, memory="64Gi", **{GPU: 2}),
     ]
-    plain, device = job("plain", cpu=4, memory="32Gi"), job("device", cpu=4, memory="32Gi", gpu=1)
+    plain = job("plain", cpu=4, memory="32Gi")
+    device = job("device", cpu=4, memory="32Gi", gpu=1)
     placed = [
         run(cluster(nodes=nodes, queues=[queue("default")], jobs=[work]), only_balance)
         for work in (plain, device)
@@ -141,7 +142,8 @@ def test_a_board_counts_copies_as_one_that_looks_for_the_first_time(seed):
     session = open_session(
         cluster(nodes=nodes, queues=[queue("default")], jobs=[leaving, job("new", cpu=2)]), SPREAD
     )
-    pod_class, node_table = int(session.pod_classes[-1]), session.node_table
+    pod_class = int(session.pod_classes[-1])
+    node_table = session.node_table
     scores = session.node_scores(pod_class)
 
     for _ in range(12):

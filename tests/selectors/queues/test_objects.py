@@ -29,7 +29,8 @@ def test_counts_are_those_of_the_whole_tree_and_idle_queues_are_not_looked_at():
         podgroup(f"g{number}", place, phase)
     job("j", "c", phase="Running", podgroup_phase="Running")
 
-    few, all_of_them = queue_counts(), tree_counts()
+    few = queue_counts()
+    all_of_them = tree_counts()
 
     keys = dict(Queue.objects.values_list("name", "pk"))
     assert {name: few.of(key) for name, key in keys.items()} == {

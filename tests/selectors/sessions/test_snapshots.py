@@ -31,7 +31,8 @@ def decided(resident: ResidentSnapshot) -> dict[str, Any]:
     snapshot = resident.snapshot
     said = snapshot.groups.said.copy()
     snapshot.groups.said[:] = 0
-    snapshot.session, snapshot.taken_at = 1000, 2e9
+    snapshot.session = 1000
+    snapshot.taken_at = 2e9
     try:
         return plain_outcome(think(snapshot), snapshot)
     finally:
@@ -59,7 +60,8 @@ def stale_rows(mine: dict[int, Any], theirs: dict[int, Any]) -> dict[int, Any]:
 
 
 def _pods(tables: ResidentSnapshot) -> dict[int, Any]:
-    pods, nodes = tables.snapshot.pods, tables.snapshot.nodes.names
+    pods = tables.snapshot.pods
+    nodes = tables.snapshot.nodes.names
     return {
         pk: (
             pods.key[row],
@@ -105,7 +107,8 @@ def test_it_knows_run_times_starts_and_evictions_however_they_change():
 @pytest.mark.parametrize("seed", range(3))
 def test_after_any_history_it_decides_bit_for_bit_what_a_full_reload_decides(seed: int):
     build_cluster()
-    history, runner = History(seed), SessionRunner("test")
+    history = History(seed)
+    runner = SessionRunner("test")
     observer = ResidentSnapshot()
     observer.refresh()
 
@@ -139,7 +142,8 @@ def test_that_holds_while_pods_are_made_and_stopped_in_steps(
 ):
     monkeypatch.setattr(pod_creation, "AT_ONCE", 2)
     build_cluster()
-    history, runner = HistoryInSteps(seed), SessionRunner("test")
+    history = HistoryInSteps(seed)
+    runner = SessionRunner("test")
     observer = ResidentSnapshot()
     observer.refresh()
     stopped_in_steps = 0
@@ -171,7 +175,8 @@ def binding_pods_of_stopping_gangs() -> list[Pod]:
 def test_with_four_writers_at_once_nothing_is_ever_stale():
     build_cluster()
     writers = [Writer(seed) for seed in range(4)]
-    runner, observer = SessionRunner("test"), ResidentSnapshot()
+    runner = SessionRunner("test")
+    observer = ResidentSnapshot()
     observer.refresh()
     for writer in writers:
         writer.start()
@@ -192,7 +197,8 @@ def test_with_four_writers_at_once_nothing_is_ever_stale():
 class Writer(threading.Thread):
     def __init__(self, seed: int, steps: int = 40) -> None:
         super().__init__(daemon=True)
-        self.history, self.steps = History(seed), steps
+        self.history = History(seed)
+        self.steps = steps
         self.surprise: BaseException | None = None
 
     def run(self) -> None:
@@ -233,9 +239,11 @@ class NaiveReader:
 def test_a_transaction_that_commits_late_is_not_missed_and_the_naive_scheme_misses_it():
     made = job("train", replicas=2)
     late, early = made.podgroup.pods.order_by("id").values_list("pk", flat=True)
-    resident, naive = ResidentSnapshot(), NaiveReader()
+    resident = ResidentSnapshot()
+    naive = NaiveReader()
     resident.refresh()
-    written, may_commit = threading.Event(), threading.Event()
+    written = threading.Event()
+    may_commit = threading.Event()
 
     def hold_open() -> None:
         with transaction.atomic():

@@ -97,7 +97,8 @@ def test_nor_makes_anybody_a_superuser(django_user_model: Any, whom: str):
 
 
 def test_the_pages_hold_to_it_and_offer_nothing_else(django_user_model: Any):
-    anna, before = signed_in("anna"), state_of(django_user_model, "boss")
+    anna = signed_in("anna")
+    before = state_of(django_user_model, "boss")
 
     page = anna.get("/users/boss/").content.decode()
     changed = anna.post(

@@ -17,7 +17,8 @@ from scheduler.services.accounts.users import save_user
 from scheduler.services.demo.setup import ensure_builtin_objects
 
 pytestmark = pytest.mark.django_db
-SOON, LATER = timedelta(hours=1), timedelta(days=30)
+SOON = timedelta(hours=1)
+LATER = timedelta(days=30)
 
 
 @pytest.fixture

@@ -110,7 +110,8 @@ def test_pods_are_made_in_bounded_steps_and_look_like_any_others():
 
 
 def test_many_rows_in_one_statement_are_stored_like_a_few():
-    few, many = job("few", replicas=3), job("many", replicas=40)
+    few = job("few", replicas=3)
+    many = job("many", replicas=40)
     own = [
         field.name
         for field in Pod._meta.fields

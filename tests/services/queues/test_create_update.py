@@ -286,7 +286,8 @@ def test_a_cluster_that_shrinks_is_warned_of_on_the_queue():
 
 
 def test_a_tree_that_breaks_its_rules_is_a_condition():
-    parent, child = queue("p", deserved={"cpu": "4"}), queue("c", "p", deserved={"cpu": "4"})
+    parent = queue("p", deserved={"cpu": "4"})
+    child = queue("c", "p", deserved={"cpu": "4"})
     Queue.objects.filter(pk=parent.pk).update(deserved=Resources.parse({"cpu": "2"}))
 
     refresh_warnings()

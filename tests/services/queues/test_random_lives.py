@@ -81,7 +81,8 @@ class LifeInTheDatabase(RuleBasedStateMachine):
     @rule(data=st.data(), command=st.sampled_from(list(QueueCommand)))
     def command(self, data: st.DataObject, command: QueueCommand) -> None:
         name = self._one(data)
-        before, wish = states(), Queue.objects.get(name=name).wish
+        before = states()
+        wish = Queue.objects.get(name=name).wish
         changed = self._ordered(name, command)
         undone = (
             changed

@@ -89,7 +89,8 @@ def test_a_suspended_job_is_not_over_however_long_it_waits():
 
 
 def test_sign_ins_that_ran_out_and_runs_that_everybody_has_forgotten_go(django_user_model: Any):
-    owner, now = django_user_model.objects.create_user("ada"), timezone.now()
+    owner = django_user_model.objects.create_user("ada")
+    now = timezone.now()
     for key, age in (("old", -1), ("new", 1)):
         Session.objects.create(
             session_key=key, session_data="", expire_date=now + timedelta(minutes=age)

@@ -34,7 +34,8 @@ def state() -> ClusterState:
 
 
 def test_only_one_worker_holds_the_lease():
-    first, second = SessionRunner("first"), SessionRunner("second")
+    first = SessionRunner("first")
+    second = SessionRunner("second")
 
     assert first.run()
     assert second.run() is None
@@ -42,7 +43,8 @@ def test_only_one_worker_holds_the_lease():
 
 
 def test_another_worker_takes_over_when_the_lease_has_run_out_and_closes_what_was_left():
-    first, second = SessionRunner("first"), SessionRunner("second")
+    first = SessionRunner("first")
+    second = SessionRunner("second")
     first.run()
     SchedulingSession.objects.update(
         state="Running", finished_at=None
@@ -127,7 +129,8 @@ def test_a_session_that_takes_longer_than_its_lease_keeps_it(
     others: list[object] = []
 
     def think_for_two_leases() -> None:
-        first, deadline = Lease.objects.get().expires_at, time.monotonic() + 10
+        first = Lease.objects.get().expires_at
+        deadline = time.monotonic() + 10
         while (
             Lease.objects.get().expires_at < first + timedelta(seconds=1.6)
             and time.monotonic() < deadline
@@ -164,7 +167,8 @@ def until(check: Callable[[], None]) -> None:
 
 
 def test_what_another_worker_said_meanwhile_is_not_taken_for_what_this_one_said():
-    first, second = SessionRunner("first"), SessionRunner("second")
+    first = SessionRunner("first")
+    second = SessionRunner("second")
     first.run()
     first.run()
     for runner in (second, first):

@@ -33,7 +33,8 @@ def decided_something() -> int:
 def test_every_kept_session_of_any_history_decides_the_same_again_bit_for_bit(seed: int):
     build_cluster()
     keep_next_sessions(20)
-    history, runner = History(seed), SessionRunner("test")
+    history = History(seed)
+    runner = SessionRunner("test")
     for step in range(40):
         history.step()
         if step % 2 == 0:
@@ -49,7 +50,8 @@ def test_a_saved_session_is_a_scenario_file_that_simulate_runs_with_the_same_out
     tmp_path: Path,
 ):
     number = decided_something()
-    file, out = tmp_path / "session.json", io.StringIO()
+    file = tmp_path / "session.json"
+    out = io.StringIO()
 
     call_command("replay", number, save=str(file), stdout=io.StringIO())
     call_command("simulate", str(file), output="json", stdout=out)
@@ -83,7 +85,8 @@ def test_replay_says_when_it_is_not():
 
 
 def test_a_session_that_is_not_kept_is_refused_with_those_that_are():
-    number, err = decided_something(), io.StringIO()
+    number = decided_something()
+    err = io.StringIO()
 
     with pytest.raises(SystemExit) as end:
         call_command("replay", 4711, stderr=err)
@@ -123,7 +126,8 @@ def test_on_a_large_cluster_sessions_are_kept_only_when_asked_for(monkeypatch: p
 def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(session_replay, "conf", lambda: replace(conf(), scenarios_kept=2))
     node("n1", cpu="40")
-    runner, numbers = SessionRunner("test"), []
+    runner = SessionRunner("test")
+    numbers = []
     for number in range(4):
         job(f"job-{number}")
         numbers.append(run_session(runner).number)

@@ -152,7 +152,8 @@ def bound_after(
 
 def test_a_gang_that_lost_a_pod_meanwhile_is_left_whole_for_the_next_session(meanwhile: Any):
     node("n1", cpu="8")
-    made, other = job("train", replicas=3), job("other")
+    made = job("train", replicas=3)
+    other = job("other")
 
     bound = bound_after(made.podgroup.pods.order_by("id")[0].delete, meanwhile)
 
@@ -166,7 +167,8 @@ def test_a_gang_that_lost_a_pod_meanwhile_is_left_whole_for_the_next_session(mea
 def test_a_queue_that_was_suspended_meanwhile_gets_nothing(meanwhile: Any):
     queue("a")
     node("n1", cpu="8")
-    made, other = job("train", "a"), job("other")
+    made = job("train", "a")
+    other = job("other")
 
     bound = bound_after(lambda: command_queue("a", QueueCommand.SUSPEND), meanwhile)
 

@@ -155,7 +155,8 @@ class Doubting(SessionRunner):
 @pytest.mark.parametrize("seed", range(4))
 def test_after_any_history_what_stands_is_what_thinking_would_give(seed: int):
     build_cluster()
-    history, runner = History(seed), Doubting("test")
+    history = History(seed)
+    runner = Doubting("test")
 
     for step in range(30):
         history.step()

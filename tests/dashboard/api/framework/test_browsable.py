@@ -146,7 +146,8 @@ def test_every_write_has_a_form_that_works(visitor: Client, admin: Caller, world
     wrong = []
     for route in WRITES:
         name, action, method, _ = route
-        address, body = f"/api/v1/{address_of(route, admin, world)}", body_for(name, action, "own")
+        address = f"/api/v1/{address_of(route, admin, world)}"
+        body = body_for(name, action, "own")
         form = form_on(visitor, address, method)
         with transaction.atomic():
             answer = sent(

@@ -102,7 +102,8 @@ def test_a_reader_sees_no_text_that_was_made_for_another(
 
 
 def test_only_what_changed_is_read():
-    cache, asked = JsonCache(), []
+    cache = JsonCache()
+    asked = []
 
     def read(ids: list[int]) -> dict[int, dict[str, Any]]:
         asked.append(ids)

@@ -237,7 +237,8 @@ def test_every_verb_of_every_endpoint_for(role: str, admin: Caller):
 
     A dry run asks the same questions, so that one world serves all.
     """
-    world, who = World(admin), one(role)
+    world = World(admin)
+    who = one(role)
     wrong = [
         complaint
         for route in ALL

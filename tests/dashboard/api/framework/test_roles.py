@@ -142,7 +142,8 @@ def test_the_account_that_is_switched_off_is_out_at_once(
 
 @pytest.mark.django_db
 def test_tokens_of_others_are_out_of_reach(caller: Callable[..., Caller], admin: Caller):
-    ann, ben = caller("ann"), caller("ben")
+    ann = caller("ann")
+    ben = caller("ben")
     made = create_token(ben.user, "bens", ("read",), by=SYSTEM)
 
     ann.delete(f"tokens/{made.token.pk}/", expect=404)

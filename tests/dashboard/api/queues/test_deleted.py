@@ -82,7 +82,8 @@ def test_records_of_a_queue_deleted_with_the_one_above_it_are_found_by_either_na
 def test_an_admin_of_the_queue_above_still_reads_them_and_a_stranger_does_not(
     admin: Caller, caller: Callable[..., Caller]
 ):
-    lead, stranger = caller("lead", admin="team"), caller("eve", viewer="default")
+    lead = caller("lead", admin="team")
+    stranger = caller("eve", viewer="default")
     admin.delete("queues/ml/")
 
     assert _names(lead.get("jobs/?queue=ml")) == {"done", "later"}
@@ -128,7 +129,8 @@ def reused(admin: Caller, caller: Callable[..., Caller]) -> tuple[Caller, Caller
     """ml is deleted below team, and another team has an ml by now: the admin of the one and of the
     other.
     """
-    lead, other = caller("lead", admin="team"), caller("other", admin="default")
+    lead = caller("lead", admin="team")
+    other = caller("other", admin="default")
     admin.delete("queues/ml/")
     admin.post("queues/", queue("labs"), expect=201)
     admin.post("queues/", queue("ml", "labs"), expect=201)
@@ -190,7 +192,8 @@ def test_nobody_commands_its_jobs_through_the_name(reused: tuple[Caller, Caller]
 def test_pages_show_the_earlier_work_to_those_who_might_read_it_before(
     reused: tuple[Caller, Caller],
 ):
-    lead, other = (Client(), Client())
+    lead = Client()
+    other = Client()
     lead.force_login(reused[0].user)
     other.force_login(reused[1].user)
     Job.objects.filter(name="done").update(phase="Failed")
@@ -239,7 +242,8 @@ def test_events_and_the_audit_log_tell_each_of_their_own_queue(
 
 
 def test_pages_of_events_and_of_the_audit_log_do_too(reused: tuple[Caller, Caller]):
-    lead, other = (Client(), Client())
+    lead = Client()
+    other = Client()
     lead.force_login(reused[0].user)
     other.force_login(reused[1].user)
 
@@ -255,7 +259,8 @@ def test_a_new_queue_named_like_the_one_above_leads_nobody_to_its_records(
     admin.delete("queues/team/?cascade=true")
     admin.post("queues/", queue("labs"), expect=201)
     admin.post("queues/", queue("team", "labs"), expect=201)
-    other, above = caller("other", admin="team"), caller("above", viewer="root")
+    other = caller("other", admin="team")
+    above = caller("above", viewer="root")
 
     assert _names(other.get("jobs/")) == set()
     other.get("jobs/default/done/", expect=404)

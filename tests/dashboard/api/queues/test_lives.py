@@ -63,7 +63,9 @@ class Life:
     """
 
     def __init__(self, admin: Caller, seed: int) -> None:
-        self.admin, self.dice, self.book = admin, random.Random(seed), Book()
+        self.admin = admin
+        self.dice = random.Random(seed)
+        self.book = Book()
         self.work: dict[str, str] = {}  # the path of what lives, and its queue
         self.number = 0
         self.webhook = Client()
@@ -225,7 +227,8 @@ class Life:
     # Commands, through every door that gives them.
 
     def command(self) -> None:
-        name, command = self.any_queue(), self.dice.choice(COMMANDS)
+        name = self.any_queue()
+        command = self.dice.choice(COMMANDS)
         ruling = self.book.rule_on(name, command)
         warned = self.book.warnings_of(name, command) if ruling.wish else set()
         before = self.book.standings()
@@ -331,7 +334,8 @@ class Life:
         self.book.live[self.work.pop(path)] -= 1
 
     def delete(self) -> None:
-        name, cascade = self.any_queue(), self.dice.random() < 0.5
+        name = self.any_queue()
+        cascade = self.dice.random() < 0.5
         expected = self.book.blockers(name, cascade=cascade)
         if not cascade:
             told = self.ask_webhook("DELETE", None, manifest(self.book.queues[name]))
