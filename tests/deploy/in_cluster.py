@@ -1,4 +1,6 @@
-"""The manifests of `deploy/kubernetes` as a cluster would run them: rendered by kubectl, and each process as a command."""
+"""The manifests of `deploy/kubernetes` as a cluster would run them: rendered by kubectl, and each
+process as a command.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The manifests for Fumarole inside the cluster, given to a real API server as deploy/kubernetes/README.md says."""
+"""The manifests for Fumarole inside the cluster, given to a real API server as
+deploy/kubernetes/README.md says.
+"""
 
 from __future__ import annotations
 

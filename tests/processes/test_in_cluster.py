@@ -1,7 +1,9 @@
-"""The processes of deploy/kubernetes/README.md, with the commands, settings and rights of the manifests.
+"""The processes of deploy/kubernetes/README.md, with the commands, settings and rights of the
+manifests.
 
-There is no container engine here: each process runs in a folder with just what the Dockerfile copies, and in an environment with just
-what its manifest sets. To the API server it is the service account of the manifests, by a token that the API server has issued.
+There is no container engine here: each process runs in a folder with just what the Dockerfile
+copies, and in an environment with just what its manifest sets. To the API server it is the service
+account of the manifests, by a token that the API server has issued.
 """
 
 from __future__ import annotations

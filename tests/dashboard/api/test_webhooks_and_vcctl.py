@@ -1,6 +1,7 @@
 """What Volcano's design documents have their readers type and apply, with our webhooks beside it.
 
-The real vcctl, Volcano's own controller manager and definitions, and a real API server that asks us.
+The real vcctl, Volcano's own controller manager and definitions, and a real API server that asks
+us.
 """
 
 from __future__ import annotations

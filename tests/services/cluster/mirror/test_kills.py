@@ -1,4 +1,6 @@
-"""kill -9 of the watcher and of the API server, at random and under load: the mirror is equal afterwards."""
+"""kill -9 of the watcher and of the API server, at random and under load: the mirror is equal
+afterwards.
+"""
 
 from __future__ import annotations
 
