@@ -1,4 +1,7 @@
-"""A watcher beside a real API server: in a thread of the test, or as a process that can be killed."""
+"""A watcher beside a real API server.
+
+It runs in a thread of the test, or as a process that can be killed.
+"""
 
 from __future__ import annotations
 
