@@ -40,6 +40,8 @@ _CONTROLLERS = (
     "serviceaccount-controller",
 )
 _ADMIN_GROUP = "system:masters"
+ACCOUNT = "system:serviceaccount:fumarole:fumarole"
+"""Who Fumarole is in a cluster, as `deploy/kubernetes/rbac.yaml` makes it."""
 
 
 class ProgramFailed(Exception):
@@ -110,6 +112,11 @@ class ControlPlane:
     def kubeconfig(self) -> Path:
         """Credentials of an administrator, who may do everything."""
         return self.folder / "admin.kubeconfig"
+
+    @property
+    def audit_log(self) -> Path:
+        """Each request of our account, as a line of JSON. Of all tests that share the server."""
+        return self.folder / "audit.log"
 
     def user(self, name: str, group: str = "tests") -> Path:
         """The kubeconfig of a user, who may do what RBAC says, so nothing at first."""
@@ -263,8 +270,23 @@ class ControlPlane:
             f"--service-account-signing-key-file={self._token_key}",
             # It waits for accounts that only a controller makes.
             "--disable-admission-plugins=ServiceAccount",
+            f"--audit-policy-file={self._write_audit_policy()}",
+            f"--audit-log-path={self.audit_log}",
             *self._options,
         ]
+
+    def _write_audit_policy(self) -> Path:
+        """What our account asks for is noted, and nothing else."""
+        rules = [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}]
+        policy = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": rules,
+        }
+        path = self.folder / "audit-policy.yaml"
+        path.write_text(yaml.safe_dump(policy))
+        return path
 
     def _start_process(self, name: str, command: list[str]) -> Process:
         return Process(name, command, self.folder / f"{name}.log")
