@@ -45,11 +45,7 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    checks = {}
-    for name, check in CHECKS.items():
-        checks[name] = outcome_of(check)
-    if is_kubernetes():
-        checks["cluster"] = outcome_of(check_cluster)
+    checks = outcomes_of_checks()
     if not all(outcome["ok"] for outcome in checks.values()):
         return JsonResponse({"status": "not ready", "checks": checks}, status=503)
     failing = _failing_checks()
@@ -58,6 +54,16 @@ def readyz(_request: HttpRequest) -> HttpResponse:
     else:
         status = OK
     return JsonResponse({"status": status, "checks": {**checks, **failing}})
+
+
+def outcomes_of_checks() -> dict[str, dict[str, object]]:
+    """By name: whether each part can do its work, and a sentence about it."""
+    outcomes = {}
+    for name, check in CHECKS.items():
+        outcomes[name] = outcome_of(check)
+    if is_kubernetes():
+        outcomes["cluster"] = outcome_of(check_cluster)
+    return outcomes
 
 
 def _failing_checks() -> dict[str, dict[str, object]]:

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.http.access import access, page, visibility_of
-from dashboard.http.health import CHECKS, outcome_of
+from dashboard.http.health import outcomes_of_checks
 from dashboard.present.amounts import short_name, shown
 from dashboard.present.evictions import present_costs
 from dashboard.present.queues import PresentedRow, page_resources, present_queues
@@ -46,11 +46,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     visible_board = board.visible_to(seen)
     sessions = questions.last_sessions()
     since = questions.a_day_ago()
-    checks = {}
-    for name, check in CHECKS.items():
-        checks[name] = outcome_of(check)
     context = {
-        "checks": checks,
+        "checks": outcomes_of_checks(),
         "state": questions.cluster_state(),
         **_placing(request),
         "nodes": questions.node_counts(),
