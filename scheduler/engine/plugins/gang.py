@@ -37,11 +37,10 @@ class GangPlugin(Plugin):
             for number, role in sorted(gang.roles.items()):
                 there = role.ready + role.waiting + role.pending
                 if there < role.minimum:
-                    name = self.session.snapshot.classes.roles[number] if number >= 0 else ""
                     return Refusal(
                         ReasonCode.NOT_ENOUGH_TASKS,
                         f"NotEnoughPodsOfTask: {there} of {counted(role.minimum, 'pod')} "
-                        f"of task {name or '-'}",
+                        f"of {self._task_in_words(number)}",
                     )
         there = gang.ready + gang.waiting + gang.pending
         if there < gang.min_member:
@@ -50,6 +49,12 @@ class GangPlugin(Plugin):
                 f"NotEnoughTasks: {there} of {counted(gang.min_member, 'pod')}",
             )
         return None
+
+    def _task_in_words(self, number: int) -> str:
+        """The snapshot knows the names of tasks by their pods alone."""
+        if number < 0:
+            return "a task without pods"
+        return f"task {self.session.snapshot.classes.roles[number]}"
 
     def job_ready(self, gang: Gang) -> bool:
         return gang.ready >= gang.min_member and all(

@@ -1,4 +1,4 @@
-"""The rights of the account in `deploy/kubernetes/rbac.yaml`: each of them is used, and there are no others.
+"""The rights of the account in `deploy/kubernetes/rbac.yaml`: each is used, there are no others.
 
 What the account asks for is read from the audit log of a real API server.
 """
