@@ -15,7 +15,13 @@ WATCH = "watch"
 SCHEDULE = "schedule"
 AUTO = "auto"
 QUEUE_CONTROLLERS = (AUTO, "volcano", "fumarole")
-DEFAULT_SCHEDULER_NAMES = "fumarole,volcano"
+MODES = (WATCH, SCHEDULE)
+DEFAULT_SCHEDULER_NAMES = {WATCH: "fumarole,volcano", SCHEDULE: "fumarole"}
+"""By mode: whoever watches Volcano sees its pods; whoever schedules takes only what is its own."""
+
+EVICTION = "eviction"
+DELETE = "delete"
+WAYS_TO_EVICT = (EVICTION, DELETE)
 
 
 class BadSetting(ValueError):
@@ -29,10 +35,13 @@ class KubernetesConf:
     Pods of all others only take room on nodes. An empty `kubeconfig` stands for the usual places:
     the service account inside of a cluster, else ~/.kube/config. `queue_controller` is who opens
     and closes queues and writes their status; "auto" looks whether Volcano's controllers run.
+    `evicts_by` says how pods are stopped: by an eviction, which respects disruption budgets, or by
+    deleting them as Volcano does.
     """
 
     mode: str = WATCH
-    scheduler_names: tuple[str, ...] = tuple(DEFAULT_SCHEDULER_NAMES.split(","))
+    scheduler_names: tuple[str, ...] = tuple(DEFAULT_SCHEDULER_NAMES[WATCH].split(","))
+    evicts_by: str = EVICTION
     kubeconfig: str = ""
     context: str = ""
     queue_controller: str = AUTO
@@ -41,42 +50,33 @@ class KubernetesConf:
 
 def kubernetes_conf(environment: Mapping[str, str]) -> KubernetesConf:
     """Raises `BadSetting`. Asks no cluster."""
-    names = environment.get("KUBERNETES_SCHEDULER_NAMES") or DEFAULT_SCHEDULER_NAMES
+    mode = environment.get("KUBERNETES_MODE") or WATCH
+    _check_choice("KUBERNETES_MODE", mode, MODES)
+    usual_names = DEFAULT_SCHEDULER_NAMES[mode]
+    names = environment.get("KUBERNETES_SCHEDULER_NAMES") or usual_names
     found = KubernetesConf(
-        mode=environment.get("KUBERNETES_MODE") or WATCH,
+        mode=mode,
         scheduler_names=tuple(name.strip() for name in names.split(",") if name.strip()),
         kubeconfig=environment.get("KUBECONFIG", ""),
         context=environment.get("KUBERNETES_CONTEXT", ""),
         queue_controller=environment.get("KUBERNETES_QUEUE_CONTROLLER") or AUTO,
+        evicts_by=environment.get("KUBERNETES_EVICTION") or EVICTION,
         name=environment.get("KUBERNETES_CLUSTER_NAME", ""),
     )
-    _check_mode(found.mode)
-    _check_queue_controller(found.queue_controller)
+    _check_choice("KUBERNETES_QUEUE_CONTROLLER", found.queue_controller, QUEUE_CONTROLLERS)
+    _check_choice("KUBERNETES_EVICTION", found.evicts_by, WAYS_TO_EVICT)
     _check_kubeconfig(found.kubeconfig)
     if not found.scheduler_names:
         raise BadSetting(
             "KUBERNETES_SCHEDULER_NAMES names no scheduler. "
-            f"Give names with commas between them, such as {DEFAULT_SCHEDULER_NAMES}."
+            f"Give names with commas between them, such as {usual_names}."
         )
     return found
 
 
-def _check_mode(mode: str) -> None:
-    if mode == SCHEDULE:
-        raise BadSetting(
-            "KUBERNETES_MODE is schedule, which this release cannot do yet: "
-            "it watches a cluster, and another scheduler places the pods. Set it to watch."
-        )
-    if mode != WATCH:
-        raise BadSetting(f"KUBERNETES_MODE is “{mode}”. Set it to watch.")
-
-
-def _check_queue_controller(name: str) -> None:
-    if name not in QUEUE_CONTROLLERS:
-        raise BadSetting(
-            f"KUBERNETES_QUEUE_CONTROLLER is “{name}”. "
-            f"Set it to one of {', '.join(QUEUE_CONTROLLERS)}."
-        )
+def _check_choice(setting: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise BadSetting(f"{setting} is “{value}”. Set it to one of {', '.join(choices)}.")
 
 
 def _check_kubeconfig(paths: str) -> None:
@@ -120,3 +120,8 @@ def is_kubernetes() -> bool:
 def is_shadow() -> bool:
     """Whether another scheduler places the pods: sessions then only say what they would do."""
     return is_kubernetes() and conf().kubernetes.mode == WATCH
+
+
+def schedules_cluster() -> bool:
+    """Whether sessions place pods of a real cluster."""
+    return is_kubernetes() and conf().kubernetes.mode == SCHEDULE

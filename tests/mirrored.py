@@ -17,7 +17,7 @@ from scheduler.admission.reading.queue import Metadata
 from scheduler.admission.reading.workload import JobManifest
 from scheduler.clusters.kubernetes import resources, values
 from scheduler.clusters.kubernetes.watch_events import Changed, Listed, Removed
-from scheduler.conf import KUBERNETES, KubernetesConf, conf
+from scheduler.conf import KUBERNETES, KubernetesConf, conf, schedules_cluster
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.models import Mirror
@@ -184,7 +184,12 @@ class MadeUpCluster:
     def begin_anew(self, *, follows_status: bool = False) -> None:
         """As after a kill -9: memory is lost, the database stays."""
         self.store = Store()
-        self.writer = MirrorWriter(self.store, SCHEDULERS, follows_status=follows_status)
+        self.writer = MirrorWriter(
+            self.store,
+            SCHEDULERS,
+            follows_status=follows_status,
+            schedules=schedules_cluster(),
+        )
         self.writer.load()
 
     def has(self, *objects: Any) -> WrittenRows:

@@ -14,6 +14,16 @@ def test_without_settings_the_cluster_is_watched():
     assert found.scheduler_names == ("fumarole", "volcano")
 
 
+def test_whoever_schedules_takes_only_its_own_pods_unless_told_otherwise():
+    alone = kubernetes_conf({"KUBERNETES_MODE": "schedule"})
+    beside = kubernetes_conf(
+        {"KUBERNETES_MODE": "schedule", "KUBERNETES_SCHEDULER_NAMES": "fumarole,volcano"}
+    )
+
+    assert (alone.mode, alone.scheduler_names) == ("schedule", ("fumarole",))
+    assert beside.scheduler_names == ("fumarole", "volcano")
+
+
 def test_names_of_schedulers_are_given_with_commas():
     found = kubernetes_conf({"KUBERNETES_SCHEDULER_NAMES": "mine, volcano ,"})
 
@@ -32,8 +42,11 @@ def test_a_kubeconfig_of_several_files_needs_one_that_exists(tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"KUBERNETES_MODE": "schedule"}, "this release cannot do yet"),
-        ({"KUBERNETES_MODE": "wach"}, "KUBERNETES_MODE is “wach”"),
+        (
+            {"KUBERNETES_MODE": "wach"},
+            "KUBERNETES_MODE is “wach”. Set it to one of watch, schedule",
+        ),
+        ({"KUBERNETES_EVICTION": "kill"}, "KUBERNETES_EVICTION is “kill”"),
         ({"KUBECONFIG": "/no/such/file"}, "KUBECONFIG names /no/such/file, which is not a file"),
         ({"KUBERNETES_SCHEDULER_NAMES": " , "}, "names no scheduler"),
         (

@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from dashboard.http.access import access
 from dashboard.http.json_links import json_address
 from dashboard.live.notices import notices_for, site_notices
-from scheduler.conf import is_shadow
+from scheduler.conf import conf, is_kubernetes, is_shadow
 from scheduler.domain.access import Permission
 from scheduler.models import Preference
 from scheduler.selectors.accounts.preferences import preference_of
@@ -66,15 +66,24 @@ def console(request: HttpRequest) -> dict[str, Any]:
 
 def _mode_of_cluster() -> dict[str, str] | None:
     """A badge beside the name of a real cluster; nothing for the simulated one."""
-    if not is_shadow():
+    if not is_kubernetes():
         return None
+    if is_shadow():
+        return _WATCHING
+    names = ", ".join(conf().kubernetes.scheduler_names)
     return {
-        "words": "Kubernetes · watching",
-        "title": (
-            "This console watches a Kubernetes cluster. Another scheduler places its pods; "
-            "reasons and figures are what this one finds."
-        ),
+        "words": "Kubernetes · scheduling",
+        "title": f"Sessions place the pods of this cluster whose schedulerName is {names}.",
     }
+
+
+_WATCHING = {
+    "words": "Kubernetes · watching",
+    "title": (
+        "This console watches a Kubernetes cluster. Another scheduler places its pods; "
+        "reasons and figures are what this one finds."
+    ),
+}
 
 
 def _is_signed_in(request: HttpRequest) -> bool:

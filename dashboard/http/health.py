@@ -145,7 +145,7 @@ def check_cluster() -> str:
         raise NotReadyError(f"The cluster was not heard for {facts.silent_seconds:.0f} s. {why}")
     if not facts.synced:
         raise NotReadyError("The cluster is being read. Sessions begin when all of it is known.")
-    return f"heard {facts.silent_seconds:.1f} s ago"
+    return f"heard {facts.silent_seconds:.1f} s ago; mode {facts.mode}"
 
 
 def future_words(ended_at: datetime) -> str:

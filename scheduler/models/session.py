@@ -91,6 +91,8 @@ class Decision(models.Model):
     claimed_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
+    # not before: the cluster could not be asked, or said when to ask again
+    retry_at = models.DateTimeField(null=True, blank=True)
     error = models.CharField(max_length=512, blank=True, default="")
 
     class Meta:

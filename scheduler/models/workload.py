@@ -166,6 +166,8 @@ class PodGroup(Named):
     starving_since = models.PositiveBigIntegerField(null=True, blank=True)
     # in how many sessions pods of it were evicted: each makes it safe for longer
     evictions = models.PositiveIntegerField(default=0)
+    # since when a real cluster has only a part of it, because it did not take the other pods
+    half_bound_since = models.DateTimeField(null=True, blank=True)
     # how long its pods are declared to run, at most; unset where one of them does not say
     expected_seconds = models.FloatField(null=True, blank=True)
     enqueued_at = models.DateTimeField(null=True, blank=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from scheduler.clusters.kubernetes.client import Client
+from scheduler.clusters.kubernetes.client import Client, Object
 from scheduler.clusters.kubernetes.errors import ApiError, NotFound, ServerError, TooMany
 from scheduler.clusters.kubernetes.resources import PODS
 
@@ -90,19 +90,31 @@ def _unknown(order: BindOrder, error: ApiError) -> BindAnswer:
     return BindAnswer(order, BindResult.UNKNOWN, message=str(error), retry_after=error.retry_after)
 
 
-def _look_at_pod(client: Client, order: BindOrder, error: ApiError) -> BindAnswer:
-    """What is the case, whatever the answer was."""
+def look_at_pod(client: Client, order: BindOrder, why: str) -> BindAnswer:
+    """What is the case, without an attempt to bind it. `why` is the message if it has no node."""
     try:
         pod = client.get(PODS, order.name, order.namespace)
     except NotFound as gone:
         return BindAnswer(order, BindResult.GONE, message=gone.message)
-    except ApiError:
+    except ApiError as error:
         return _unknown(order, error)
+    return _answer_from_pod(order, pod, why)
+
+
+def _look_at_pod(client: Client, order: BindOrder, error: ApiError) -> BindAnswer:
+    """What is the case, whatever the answer was."""
+    answer = look_at_pod(client, order, error.message)
+    if answer.result is BindResult.UNKNOWN:
+        return _unknown(order, error)
+    return replace(answer, retry_after=error.retry_after)
+
+
+def _answer_from_pod(order: BindOrder, pod: Object, why: str) -> BindAnswer:
     if pod["metadata"]["uid"] != order.uid:
         return BindAnswer(order, BindResult.GONE, message="another pod has its name now")
     node = pod["spec"].get("nodeName", "")
     if node == order.node:
         return BindAnswer(order, BindResult.BOUND, node)
     if node:
-        return BindAnswer(order, BindResult.ELSEWHERE, node, error.message)
-    return BindAnswer(order, BindResult.NOT_BOUND, "", error.message, error.retry_after)
+        return BindAnswer(order, BindResult.ELSEWHERE, node, why)
+    return BindAnswer(order, BindResult.NOT_BOUND, "", why)

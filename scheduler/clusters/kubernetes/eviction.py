@@ -1,24 +1,39 @@
-"""Evicting pods by the eviction subresource, which respects disruption budgets."""
+"""Stopping pods: by the eviction subresource, which respects disruption budgets, or by deleting
+them, as Volcano does.
+
+Either way the pod says why it had to go, in its condition DisruptionTarget.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.errors import ApiError, Conflict, NotFound, TooMany
+from scheduler.clusters.kubernetes.reports import set_pod_condition
 from scheduler.clusters.kubernetes.resources import PODS
+from scheduler.clusters.kubernetes.values import Condition, ObjectMeta
+
+DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 @dataclass(frozen=True, slots=True)
 class EvictOrder:
-    """`grace_seconds` None leaves the pod the time that it asks for itself."""
+    """`grace_seconds` None leaves the pod the time that it asks for itself.
+
+    `reason` is one word and `message` a sentence for the condition of the pod. Without a reason
+    none is set.
+    """
 
     uid: str
     namespace: str
     name: str
     grace_seconds: int | None = None
+    reason: str = ""
+    message: str = ""
 
 
 class EvictResult(StrEnum):
@@ -52,7 +67,34 @@ def evict_pod(client: Client, order: EvictOrder) -> EvictAnswer:
         return _answer_to_conflict(client, order, error)
     except ApiError as error:
         return EvictAnswer(order, EvictResult.FAILED, str(error), error.retry_after)
+    _say_why(client, order)  # afterwards: the eviction writes a reason of its own
     return EvictAnswer(order, EvictResult.LEAVING)
+
+
+def delete_pod(client: Client, order: EvictOrder) -> EvictAnswer:
+    """Disruption budgets are not asked. Never raises for what the server does."""
+    _say_why(client, order)
+    try:
+        client.delete(
+            PODS, order.name, order.namespace, uid=order.uid, grace_seconds=order.grace_seconds
+        )
+    except NotFound as error:
+        return EvictAnswer(order, EvictResult.GONE, error.message)
+    except Conflict as error:
+        return _answer_to_conflict(client, order, error)
+    except ApiError as error:
+        return EvictAnswer(order, EvictResult.FAILED, str(error), error.retry_after)
+    return EvictAnswer(order, EvictResult.LEAVING)
+
+
+def _say_why(client: Client, order: EvictOrder) -> None:
+    """It is good to know, and no reason to fail."""
+    if not order.reason:
+        return
+    pod = ObjectMeta(order.name, order.uid, order.namespace)
+    condition = Condition(DISRUPTION_TARGET, "True", order.reason, order.message)
+    with suppress(ApiError):
+        set_pod_condition(client, pod, condition)
 
 
 def _eviction_of(order: EvictOrder) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from scheduler.conf import conf, is_kubernetes
+from scheduler.conf import conf, is_kubernetes, schedules_cluster
 from scheduler.models import Mirror
 
 HEARD_WITHIN = timedelta(seconds=10)
@@ -61,3 +61,16 @@ def is_volcano_opening_queues() -> bool:
 
 def is_synced() -> bool:
     return Mirror.objects.exclude(synced_at=None).exists()
+
+
+def may_decide() -> bool:
+    """Whether so much is known of the cluster that sessions can judge it.
+
+    Where they place pods, it must also have been heard just now.
+    """
+    if not is_kubernetes():
+        return True
+    if not schedules_cluster():
+        return is_synced()
+    heard_after = timezone.now() - HEARD_WITHIN
+    return Mirror.objects.exclude(synced_at=None).filter(heard_at__gte=heard_after).exists()

@@ -10,19 +10,19 @@ on meanwhile) is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
 from django.utils import timezone
 
 from scheduler.clusters.base import Answer, BindRequest, EvictRequest
+from scheduler.conf import is_kubernetes
 from scheduler.models import Decision, Pod
 from scheduler.models.bulk import as_parameter, execute, values_table
 from scheduler.services.cluster.connection import cluster_in_use, cluster_transaction
+from scheduler.services.cluster.decision_claims import claim_decisions
+from scheduler.services.cluster.kubernetes_dispatch import dispatch_to_cluster
 
 BATCH = 2000
-CLAIM_SECONDS = 30
 
 
 def dispatch() -> int:
@@ -30,6 +30,8 @@ def dispatch() -> int:
 
     How many decisions were carried out.
     """
+    if is_kubernetes():
+        return dispatch_to_cluster()
     done = 0
     while batch := dispatch_batch():
         done += batch
@@ -38,29 +40,10 @@ def dispatch() -> int:
 
 def dispatch_batch() -> int:
     with cluster_transaction():
-        decisions = _claim_decisions()
+        decisions = claim_decisions(BATCH)
         if decisions:
             _carry_out(decisions)
     return len(decisions)
-
-
-@transaction.atomic
-def _claim_decisions() -> list[Decision]:
-    now = timezone.now()
-    patience = timedelta(seconds=CLAIM_SECONDS)
-    # A claim of the future was made before the clock was put back: nobody knows how old it is.
-    left_behind = Q(claimed_at__lt=now - patience) | Q(claimed_at__gt=now + patience)
-    claimable = Q(claimed_at=None) | left_behind
-    found = (
-        Decision.objects.filter(claimable, done_at=None)
-        .order_by("id")
-        .values_list("pk", flat=True)[:BATCH]
-    )
-    claimed = list(found.select_for_update(skip_locked=True))
-    if not claimed:
-        return []
-    Decision.objects.filter(pk__in=claimed).update(claimed_at=now, attempts=F("attempts") + 1)
-    return list(Decision.objects.filter(pk__in=claimed).select_related("pod__node").order_by("id"))
 
 
 def _carry_out(decisions: Sequence[Decision]) -> None:

@@ -12,9 +12,10 @@ from django.db import connection
 from django.utils import timezone
 
 from scheduler import notify
-from scheduler.conf import is_kubernetes
+from scheduler.conf import is_kubernetes, schedules_cluster
 from scheduler.models import ClusterState
 from scheduler.services.cluster.dispatch import dispatch
+from scheduler.services.cluster.half_bound import settle_half_bound_gangs
 from scheduler.services.cluster.observe import observe
 from scheduler.services.queues.planned_deletion import carry_out_deletions
 from scheduler.services.records.events import EventNote, record_events
@@ -30,8 +31,18 @@ PARTS: Parts = {
 }
 
 
+SCHEDULING_PARTS: Parts = {
+    "carrying out decisions": dispatch,
+    "completing gangs": settle_half_bound_gangs,
+    "carrying out planned deletions": carry_out_deletions,
+}
+"""Of a real cluster whose pods are placed here."""
+
+
 def _parts() -> Parts:
-    """A cluster that is mirrored is followed by its watcher, and another scheduler decides."""
+    """A cluster that is mirrored is followed by its watcher."""
+    if schedules_cluster():
+        return SCHEDULING_PARTS
     if is_kubernetes():
         name = "carrying out planned deletions"
         return {name: PARTS[name]}

@@ -23,7 +23,7 @@ from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.report.figures import differing
 from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
-from scheduler.selectors.cluster.mirror import is_synced
+from scheduler.selectors.cluster.mirror import may_decide
 from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
 from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot
 from scheduler.services.jobs.lifecycle import tell_jobs_of_unknown
@@ -125,7 +125,7 @@ class SessionRunner:
         """A session, unless it is too early or another worker has the lease."""
         state = ClusterState.objects.get(pk=1)
         now = timezone.now()
-        if not is_due(state, now) or _must_wait_for_mirror():
+        if not is_due(state, now) or not may_decide():
             return None
         time.sleep(pause_before(state, now))
         return self.run(trigger)
@@ -273,7 +273,7 @@ class SessionRunner:
             queue_ids[queue.name] = pk
         write_figures(changed, queue_ids, session.number)
         samples.sample(self.resident, changed, now)
-        if written.unknown:
+        if written.unknown and not is_kubernetes():  # there another controller has the jobs
             tell_jobs_of_unknown(written.unknown)
         if written.completed:
             refresh_states()
@@ -339,11 +339,6 @@ class SessionRunner:
         if not outcome.is_quiet or was_paused_meanwhile or snapshot.clock_was_read:
             return None
         return ReusableOutcome(outcome, claimed.policy_text, claimed.paused)
-
-
-def _must_wait_for_mirror() -> bool:
-    """A cluster of which only a part is known must not be judged."""
-    return is_kubernetes() and not is_synced()
 
 
 def _is_paused_now() -> bool:

@@ -6,6 +6,7 @@ Rows travel as one parameter, so that a thousand cost as many statements as one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
@@ -37,6 +38,18 @@ def stored_uid(uid: str) -> str:
         return uuid5(_OTHER_UIDS, uid).hex
 
 
+@dataclass(frozen=True, slots=True)
+class SharedColumns:
+    """Columns that others write, too. They keep what they have where the condition holds.
+
+    In it `{row}` is the table, and `d` what the cluster says. It names no other columns.
+    """
+
+    names: tuple[str, ...]
+    kept_if: str
+    rows_may_go: bool = False  # others may also delete rows
+
+
 class Table:
     """`columns` are mirrored, `fixed` are given to new rows and never touched again.
 
@@ -51,12 +64,14 @@ class Table:
         columns: Sequence[str],
         fixed: Row | None = None,
         indexed: Mapping[str, Callable[[Row], Iterable[Hashable]]] | None = None,
+        shared: SharedColumns | None = None,
     ) -> None:
         self.name = model._meta.db_table
         self._model = model
         self._key = key
         self._columns = tuple(columns)
         self._fixed = dict(fixed or {})
+        self._shared = shared or SharedColumns((), "")
         self._rows: dict[str, Row] = {}
         self.ids: dict[str, int] = {}
         self._keys_by_id: dict[int, str] = {}
@@ -174,9 +189,9 @@ class Table:
 
     def _update(self, rows: Mapping[str, Row]) -> None:
         """Only columns that differ in at least one of these rows are named."""
-        columns = [name for name in self._columns if self._differs(name, rows)]
+        columns = self._differing_columns(rows)
         given = {"id": "bigint", **{name: self._type(name) for name in columns}}
-        changes = ", ".join(f'{self._quoted(name)} = d."{name}"' for name in columns)
+        changes = ", ".join(self._assignment(name) for name in columns)
         parameter = as_parameter(
             {"id": self.ids[key], **{name: row[name] for name in columns}}
             for key, row in rows.items()
@@ -186,12 +201,26 @@ class Table:
             f"WHERE {self.name}.id = d.id",
             [parameter],
         )
-        if found != len(rows):
+        if found != len(rows) and not self._shared.rows_may_go:
             raise RowsAreMissing(
                 f"{self.name}: {len(rows)} rows were to change, {found} were there"
             )
         for key, row in rows.items():
             self._replace(key, row)
+
+    def _differing_columns(self, rows: Mapping[str, Row]) -> list[str]:
+        """Shared columns all together, because their condition looks at all of them."""
+        found = {name for name in self._columns if self._differs(name, rows)}
+        if found.intersection(self._shared.names):
+            found.update(self._shared.names)
+        return [name for name in self._columns if name in found]
+
+    def _assignment(self, name: str) -> str:
+        column = self._quoted(name)
+        if name not in self._shared.names:
+            return f'{column} = d."{name}"'
+        kept_if = self._shared.kept_if.format(row=self.name)
+        return f'{column} = CASE WHEN {kept_if} THEN {self.name}.{column} ELSE d."{name}" END'
 
     def _differs(self, name: str, rows: Mapping[str, Row]) -> bool:
         return any(self._rows[key][name] != row[name] for key, row in rows.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scheduler.models import DisruptionBudget, Job, Namespace, Node, Pod, PodGroup, PriorityClass
-from scheduler.services.cluster.mirror import object_rows
+from scheduler.services.cluster.mirror import object_rows, own_columns
 from scheduler.services.cluster.mirror.queues import queue_table
 from scheduler.services.cluster.mirror.table import Row, Table
 
@@ -17,7 +17,13 @@ _BY_OBJECT = "object"
 class MirrorTables:
     """What is in them is remembered. `load` reads it, after a start or a failure."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, schedules: bool = False) -> None:
+        """With `schedules` sessions and dispatch write to podgroups and pods, too."""
+        shared_by_podgroups = None
+        shared_by_pods = None
+        if schedules:
+            shared_by_podgroups = own_columns.PODGROUP_COLUMNS
+            shared_by_pods = own_columns.POD_COLUMNS
         self.namespaces = Table(Namespace, "name", object_rows.NAMESPACE_COLUMNS)
         self.priority_classes = Table(PriorityClass, "name", object_rows.PRIORITY_CLASS_COLUMNS)
         self.queues = queue_table()
@@ -29,6 +35,7 @@ class MirrorTables:
             "uid",
             object_rows.PODGROUP_COLUMNS,
             fixed=_NEW_PODGROUP,
+            shared=shared_by_podgroups,
             indexed={_BY_OBJECT: lambda row: (object_key(row),)},
         )
         self.pods = Table(
@@ -36,6 +43,7 @@ class MirrorTables:
             "uid",
             object_rows.POD_COLUMNS,
             fixed=_NEW_POD,
+            shared=shared_by_pods,
             indexed={_BY_GROUP: lambda row: (row["podgroup_id"],), _BY_BUDGET: _budget_keys},
         )
 
@@ -111,6 +119,7 @@ _NEW_PODGROUP: Row = {
     "reason_session": None,
     "starving_since": None,
     "evictions": 0,
+    "half_bound_since": None,
     "expected_seconds": None,
     "enqueued_at": None,
     "started_at": None,

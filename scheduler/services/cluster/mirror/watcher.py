@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES, Resource
 from scheduler.clusters.kubernetes.watch_events import Lost, Unreadable
-from scheduler.conf import conf
+from scheduler.conf import conf, schedules_cluster
 from scheduler.outages import Outage, in_a_line
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.flush import WATCHER, flush
@@ -147,6 +147,7 @@ class _Following:
             self._store,
             conf().kubernetes.scheduler_names,
             follows_status=feed.follows_status,
+            schedules=schedules_cluster(),
         )
         self._controller = feed.queue_controller()
         self._is_loaded = False

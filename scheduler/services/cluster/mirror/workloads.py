@@ -9,7 +9,7 @@ from scheduler.clusters.kubernetes.resources import JOBS, PRIORITY_CLASSES
 from scheduler.clusters.kubernetes.values import PodObject
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import PodGroup
-from scheduler.services.cluster.mirror import object_rows
+from scheduler.services.cluster.mirror import object_rows, own_columns
 from scheduler.services.cluster.mirror.budgets import budgets_of
 from scheduler.services.cluster.mirror.classes import class_ids
 from scheduler.services.cluster.mirror.membership import KnownGroup, Membership
@@ -25,10 +25,18 @@ WantedPods = dict[str, PodObject | None]
 
 
 class Workloads:
-    def __init__(self, store: Store, tables: MirrorTables, membership: Membership) -> None:
+    def __init__(
+        self,
+        store: Store,
+        tables: MirrorTables,
+        membership: Membership,
+        *,
+        schedules: bool = False,
+    ) -> None:
         self._store = store
         self._tables = tables
         self._membership = membership
+        self._schedules = schedules
 
     def wanted_groups(self, work: Work) -> WantedGroups:
         wanted: WantedGroups = dict.fromkeys(work.stored_groups)
@@ -108,9 +116,21 @@ class Workloads:
             if rows[uid]["phase"] == "Completed":
                 ended.append(self._tables.podgroups.ids[uid])
         _forget_reasons(ended)
+        if self._schedules:
+            self._reopen(groups)
+
+    def _reopen(self, groups: WantedGroups) -> None:
+        alive = []
+        for uid, group in groups.items():
+            if group is not None and own_columns.is_alive(self._pods_of(group)):
+                alive.append(self._tables.podgroups.ids[uid])
+        own_columns.reopen_podgroups(alive)
+
+    def _pods_of(self, group: KnownGroup) -> list[PodObject]:
+        return [pod for pod in self._store.pods_of(group.key) if self._membership.is_for_us(pod)]
 
     def _group_row(self, uid: str, group: KnownGroup) -> Row:
-        pods = [pod for pod in self._store.pods_of(group.key) if self._membership.is_for_us(pod)]
+        pods = self._pods_of(group)
         told_phase, row = self._own_part(group)
         namespace, _, object_name = group.key.partition("/")
         return {

@@ -26,17 +26,25 @@ class MirrorWriter:
     """Remembers what is in the tables; `load` reads it, after a start or a failure."""
 
     def __init__(
-        self, store: Store, scheduler_names: Collection[str], *, follows_status: bool = False
+        self,
+        store: Store,
+        scheduler_names: Collection[str],
+        *,
+        follows_status: bool = False,
+        schedules: bool = False,
     ) -> None:
-        """With `follows_status` Volcano opens and closes queues, and tells so in their status."""
+        """With `follows_status` Volcano opens and closes queues, and tells so in their status.
+
+        With `schedules` pods are placed here: sessions and dispatch write to mirrored rows, too.
+        """
         self._store = store
         self._follows_status = follows_status
         self._membership = Membership(store, scheduler_names)
         self._taken = TakenRoom()
-        self._tables = MirrorTables()
+        self._tables = MirrorTables(schedules=schedules)
         self._consequences = Consequences(store, self._tables, self._membership)
         self._plain_objects = PlainObjects(store, self._tables, self._taken)
-        self._workloads = Workloads(store, self._tables, self._membership)
+        self._workloads = Workloads(store, self._tables, self._membership, schedules=schedules)
         self._was_just_loaded = False
 
     def load(self) -> None:
