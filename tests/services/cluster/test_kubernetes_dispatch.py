@@ -297,7 +297,7 @@ def test_a_gang_that_stays_in_halves_is_released_whole(cluster):
 def evicting(decided: ScheduledCluster) -> ScheduledCluster:
     """The pod p runs on n1, and is to go."""
     dispatch()
-    begun = {"state": {"running": {"startedAt": "2026-11-01T00:00:00Z"}}}
+    begun = {"name": "main", "state": {"running": {"startedAt": "2026-11-01T00:00:00Z"}}}
     running = {"status": {"phase": "Running", "containerStatuses": [begun]}}
     decided.server.store.change(PODS, "default", "p", lambda pod: {**pod, **running})
     decided.tells()

@@ -1,0 +1,151 @@
+"""A real API server whose pods are placed by sessions: from creation to Running, and back again.
+
+KWOK plays the kubelets. The watcher is a thread of this process; sessions and orders are taken
+here, as a worker would.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from scheduler.conf import KubernetesConf
+from scheduler.models import Pod, PodGroup
+from scheduler.services.cluster.api_client import forget_client
+from scheduler.services.cluster.mirror.feed import connect
+from scheduler.services.cluster.mirror.watcher import Watcher
+from scheduler.services.cluster.tick import watch
+from scheduler.services.sessions.runner import SessionRunner
+from tests.control_plane import objects
+from tests.control_plane.objects import wait_until
+from tests.mirrored import is_synced, kubernetes_mode
+from tests.scheduled import GROUP
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+
+
+@contextmanager
+def scheduling(plane: Any, *names: str) -> Iterator[None]:
+    """A watcher beside the API server, in the mode "schedule"."""
+    asked = {"mode": "schedule", "kubeconfig": str(plane.kubeconfig)}
+    if names:
+        asked["scheduler_names"] = names
+    watcher = Watcher(partial(connect, KubernetesConf(**asked)))
+    thread = threading.Thread(target=_run, args=(watcher,), name="watcher")
+    with kubernetes_mode(**asked):
+        thread.start()
+        try:
+            wait_until(is_synced, "the first look at the cluster")
+            yield
+        finally:
+            watcher.stop()
+            thread.join(30)
+            forget_client()
+            assert not thread.is_alive()
+
+
+def _run(watcher: Watcher) -> None:
+    try:
+        watcher.run()
+    finally:
+        connection.close()
+
+
+class Worker:
+    """Sessions and orders, one after the other."""
+
+    def __init__(self) -> None:
+        self._runner = SessionRunner("test")
+
+    def work_until(self, is_so: Callable[[], object], what: str) -> None:
+        def step() -> bool:
+            self._runner.run_if_due()
+            watch()
+            return bool(is_so())
+
+        wait_until(step, what)
+
+
+def phases(api: Any) -> Counter[str]:
+    return Counter(_phase(pod) for pod in api.get(PODS)["items"])
+
+
+def _phase(pod: dict[str, Any]) -> str:
+    if pod["metadata"].get("deletionTimestamp"):
+        return "Leaving"
+    return str(pod["status"]["phase"])
+
+
+def cores_in_use(api: Any) -> Counter[str]:
+    used: Counter[str] = Counter()
+    for pod in api.get(PODS)["items"]:
+        node = pod["spec"].get("nodeName")
+        if node and pod["status"]["phase"] not in ("Succeeded", "Failed"):
+            used[node] += int(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+    return used
+
+
+def make_gang(api: Any, name: str, size: int, *, queue: str = "default", **given: Any) -> None:
+    api.post(GROUPS, objects.podgroup(name, queue=queue, min_member=size))
+    for number in range(size):
+        api.post(PODS, objects.pod(f"{name}-{number}", annotations={GROUP: name}, **given))
+
+
+def test_gangs_and_single_pods_run_and_no_node_holds_more_than_it_has(control_plane):
+    api = control_plane.api
+    for number in range(3):
+        api.post(NODES, objects.node(f"n{number}", cpu="4", is_kwok=True))
+    api.post(PODS, objects.pod("web", cpu="2", scheduler="default-scheduler"))
+    api.post(f"{PODS}/web/binding", objects.binding("web", "n0"))
+    make_gang(api, "gang", 3, cpu="2")
+    make_gang(api, "large", 3, cpu="4")
+    api.post(PODS, objects.pod("single", cpu="2"))
+
+    with control_plane.kwok(), scheduling(control_plane):
+        Worker().work_until(lambda: phases(api)["Running"] == 5, "what fits to run")
+
+        assert phases(api) == {"Running": 5, "Pending": 3}  # the large gang waits as a whole
+        assert max(cores_in_use(api).values()) <= 4
+        wait_until(
+            lambda: Pod.objects.filter(phase="Running").count() == 4, "the mirror to tell so"
+        )
+
+
+def test_a_queue_takes_back_what_it_deserves(control_plane):
+    api = control_plane.api
+    api.post(NODES, objects.node("n1", cpu="4", is_kwok=True))
+    api.post(QUEUES, objects.queue("lender", deserved={"cpu": "2"}, reclaimable=True))
+    api.post(QUEUES, objects.queue("owner", deserved={"cpu": "2"}))
+    for number in range(4):
+        make_gang(api, f"loan{number}", 1, queue="lender", cpu="1")
+
+    with control_plane.kwok(), scheduling(control_plane):
+        worker = Worker()
+        worker.work_until(lambda: phases(api)["Running"] == 4, "the lender to take all")
+        wait_until(lambda: Pod.objects.filter(phase="Running").count() == 4, "the mirror")
+        make_gang(api, "claim", 2, queue="owner", cpu="1")
+
+        def owner_runs() -> bool:
+            running = {
+                pod["metadata"]["name"]
+                for pod in api.get(PODS)["items"]
+                if pod["status"]["phase"] == "Running" and _phase(pod) != "Leaving"
+            }
+            return {"claim-0", "claim-1"} <= running
+
+        worker.work_until(owner_runs, "the owner to get its share")
+
+        assert max(cores_in_use(api).values()) <= 4
+        assert PodGroup.objects.get(name="claim").phase == "Running"
