@@ -27,6 +27,7 @@ from tests.control_plane import objects
 from tests.control_plane.objects import wait_until
 from tests.mirrored import is_synced, kubernetes_mode
 from tests.scheduled import GROUP
+from tests.worlds import let_age
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
 
@@ -97,6 +98,12 @@ def cores_in_use(api: Any) -> Counter[str]:
     return used
 
 
+def make_node(api: Any, name: str) -> None:
+    """Of 4 cores. The API server taints each new node, and no controller takes the taint away."""
+    api.post(NODES, objects.node(name, cpu="4", is_kwok=True))
+    api.patch(f"{NODES}/{name}", {"spec": {"taints": []}})
+
+
 def make_gang(api: Any, name: str, size: int, *, queue: str = "default", **given: Any) -> None:
     api.post(GROUPS, objects.podgroup(name, queue=queue, min_member=size))
     for number in range(size):
@@ -106,7 +113,7 @@ def make_gang(api: Any, name: str, size: int, *, queue: str = "default", **given
 def test_gangs_and_single_pods_run_and_no_node_holds_more_than_it_has(control_plane):
     api = control_plane.api
     for number in range(3):
-        api.post(NODES, objects.node(f"n{number}", cpu="4", is_kwok=True))
+        make_node(api, f"n{number}")
     api.post(PODS, objects.pod("web", cpu="2", scheduler="default-scheduler"))
     api.post(f"{PODS}/web/binding", objects.binding("web", "n0"))
     make_gang(api, "gang", 3, cpu="2")
@@ -125,7 +132,7 @@ def test_gangs_and_single_pods_run_and_no_node_holds_more_than_it_has(control_pl
 
 def test_a_queue_takes_back_what_it_deserves(control_plane):
     api = control_plane.api
-    api.post(NODES, objects.node("n1", cpu="4", is_kwok=True))
+    make_node(api, "n1")
     api.post(QUEUES, objects.queue("lender", deserved={"cpu": "2"}, reclaimable=True))
     api.post(QUEUES, objects.queue("owner", deserved={"cpu": "2"}))
     for number in range(4):
@@ -135,6 +142,7 @@ def test_a_queue_takes_back_what_it_deserves(control_plane):
         worker = Worker()
         worker.work_until(lambda: phases(api)["Running"] == 4, "the lender to take all")
         wait_until(lambda: Pod.objects.filter(phase="Running").count() == 4, "the mirror")
+        let_age()  # or they are spared for having just started
         make_gang(api, "claim", 2, queue="owner", cpu="1")
 
         def owner_runs() -> bool:
