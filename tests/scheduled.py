@@ -1,4 +1,4 @@
-"""A fake API server with pods in it, whose mirror is told what it has, and that is scheduled here."""
+"""A fake API server with pods in it, which is mirrored and whose pods are placed by sessions."""
 
 from __future__ import annotations
 

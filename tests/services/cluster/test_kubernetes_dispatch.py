@@ -1,4 +1,4 @@
-"""Decisions carried out on an API server that fails in every way: nothing is bound twice or lost."""
+"""Decisions carried out on an API server that fails in every way: none is lost or done twice."""
 
 from __future__ import annotations
 
