@@ -59,7 +59,7 @@ def settle_half_bound_gangs() -> int:
         noted = _with_counts().exclude(half_bound_since=None)
         over = Q(started__gte=F("min_member")) | Q(started=0, under_way=0) | Q(phase="Completed")
         _forget(noted.filter(over))
-        stuck = list(noted.filter(under_way=0, half_bound_since__lt=now - LONGEST_HALF))
+        stuck = list(noted.filter(Q(under_way=0), half_bound_since__lt=now - LONGEST_HALF))
         _release(stuck, now)
         _forget(noted.filter(pk__in=[group.pk for group in stuck]))
     return len(stuck)

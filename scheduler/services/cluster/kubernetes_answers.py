@@ -106,7 +106,7 @@ def _write_elsewhere(answers: Answers) -> None:
     for decision, answer in answers:
         if isinstance(answer, BindAnswer) and answer.result is BindResult.ELSEWHERE:
             node = Node.objects.filter(name=answer.node).first()
-            pods = Pod.objects.filter(pk=decision.pod_id, phase="Binding")
+            pods = Pod.objects.filter(pk=decision.pod_id or 0, phase="Binding")
             pods.update(phase="Bound", node=node, borrowed=False)
 
 
