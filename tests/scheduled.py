@@ -12,7 +12,7 @@ from django.utils import timezone
 from scheduler.clusters.kubernetes.read import READERS
 from scheduler.clusters.kubernetes.resources import FOLLOWED
 from scheduler.models import Decision, Mirror, Pod
-from scheduler.services.cluster.api_client import forget_client
+from scheduler.services.cluster import api_client
 from scheduler.services.sessions.runner import SessionRunner
 from tests.control_plane import objects
 from tests.control_plane.fake.resources import resource_of
@@ -114,7 +114,7 @@ def scheduled_cluster(folder: Path, **kubernetes: Any) -> Iterator[ScheduledClus
             try:
                 yield running
             finally:
-                forget_client()
+                api_client._client.cache_clear()
 
 
 _KUBECONFIG = """

@@ -88,6 +88,7 @@ ALLOWED: dict[str, str] = {
     "scheduler/engine/state/queue_specs.py:writeable": "a flag of a numpy array",
     "scheduler/models/record.py:message_digest": "a column that statements name in texts",
     "scheduler/models/session.py:fencing_token": "a column, kept to be looked at after a failure",
+    "scheduler/models/workload.py:half_bound_since": "a column that only queries name",
     "scheduler/models/workload.py:owner_user": "a column, kept beside the name of the owner",
     "scheduler/models/workload.py:sla_waiting_seconds": "a column that statements name in texts",
     "scheduler/admission/reading/workload.py:sub_group_policy": "checked while it is read",

@@ -21,8 +21,3 @@ def client_of_process() -> Client:
 @cache
 def _client(_process: int, kubeconfig: str, context: str) -> Client:
     return Client(load_credentials(kubeconfig, context), timeouts=TIMEOUTS)
-
-
-def forget_client() -> None:
-    """The next request begins with new credentials and connections."""
-    _client.cache_clear()

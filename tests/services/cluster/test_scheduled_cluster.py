@@ -18,7 +18,7 @@ from django.db import connection
 
 from scheduler.conf import KubernetesConf
 from scheduler.models import Pod, PodGroup
-from scheduler.services.cluster.api_client import forget_client
+from scheduler.services.cluster import api_client
 from scheduler.services.cluster.mirror.feed import connect
 from scheduler.services.cluster.mirror.watcher import Watcher
 from scheduler.services.cluster.tick import watch
@@ -53,7 +53,7 @@ def scheduling(plane: Any, *names: str) -> Iterator[None]:
         finally:
             watcher.stop()
             thread.join(30)
-            forget_client()
+            api_client._client.cache_clear()
             assert not thread.is_alive()
 
 
