@@ -187,6 +187,9 @@ class PodGroupObject:
     network_topology: Mapping[str, object] = field(default_factory=dict, hash=False)
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import pytest
 from django.db import connection
 
 from scheduler.conf import KubernetesConf
-from scheduler.models import Pod, PodGroup
+from scheduler.models import Pod
 from scheduler.services.cluster import api_client
 from scheduler.services.cluster.mirror.feed import connect
 from scheduler.services.cluster.mirror.watcher import Watcher
@@ -98,6 +98,18 @@ def cores_in_use(api: Any) -> Counter[str]:
     return used
 
 
+def why(api: Any, pod: str) -> str:
+    """Why it has no place, in one word; nothing for one that has."""
+    for condition in api.get(f"{PODS}/{pod}")["status"].get("conditions", []):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition["reason"])
+    return ""
+
+
+def podgroup_phase(api: Any, name: str) -> str:
+    return str(api.get(f"{GROUPS}/{name}").get("status", {}).get("phase", ""))
+
+
 def make_node(api: Any, name: str) -> None:
     """Of 4 cores. The API server taints each new node, and no controller takes the taint away."""
     api.post(NODES, objects.node(name, cpu="4", is_kwok=True))
@@ -128,6 +140,9 @@ def test_gangs_and_single_pods_run_and_no_node_holds_more_than_it_has(control_pl
         wait_until(
             lambda: Pod.objects.filter(phase="Running").count() == 4, "the mirror to tell so"
         )
+        wait_until(lambda: why(api, "large-0") == "Unschedulable", "the waiting pods to say why")
+        assert why(api, "single") == ""
+        wait_until(lambda: podgroup_phase(api, "gang") == "Running", "the podgroup to say it")
 
 
 def test_a_queue_takes_back_what_it_deserves(control_plane):
@@ -156,4 +171,4 @@ def test_a_queue_takes_back_what_it_deserves(control_plane):
         worker.work_until(owner_runs, "the owner to get its share")
 
         assert max(cores_in_use(api).values()) <= 4
-        assert PodGroup.objects.get(name="claim").phase == "Running"
+        worker.work_until(lambda: podgroup_phase(api, "claim") == "Running", "the podgroup")

@@ -73,6 +73,9 @@ def read_podgroup(raw: Raw) -> PodGroupObject:
         network_topology=section(spec, "networkTopology"),
         phase=status.get("phase", ""),
         conditions=read_conditions(status),
+        running=status.get("running", 0),
+        succeeded=status.get("succeeded", 0),
+        failed=status.get("failed", 0),
     )
 
 

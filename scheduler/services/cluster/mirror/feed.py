@@ -21,10 +21,11 @@ from scheduler.clusters.kubernetes.queue_definition import known_queue_fields
 from scheduler.clusters.kubernetes.read import READERS
 from scheduler.clusters.kubernetes.resources import Resource
 from scheduler.clusters.kubernetes.watch import Watch
-from scheduler.conf import AUTO, KubernetesConf
+from scheduler.conf import AUTO, KubernetesConf, conf, schedules_cluster
 from scheduler.models import Mirror
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.queue_controller import QueueController
+from scheduler.services.cluster.mirror.reporter import Reporter
 from scheduler.services.cluster.mirror.store import Event
 
 logger = logging.getLogger(__name__)
@@ -92,6 +93,12 @@ class KubernetesFeed:
         if self.follows_status:
             return None
         return QueueController(self._client, self._queue_facts.fields, self._is_alone)
+
+    def reporter(self) -> Reporter | None:
+        """None where another scheduler says why pods wait."""
+        if not schedules_cluster():
+            return None
+        return Reporter(self._client, conf().kubernetes.scheduler_names)
 
     def _is_alone(self) -> bool:
         if self._asked_controller != AUTO:

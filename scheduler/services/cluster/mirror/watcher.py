@@ -25,6 +25,7 @@ from scheduler.outages import Outage, in_a_line
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.flush import WATCHER, flush
 from scheduler.services.cluster.mirror.queue_controller import QueueController
+from scheduler.services.cluster.mirror.reporter import Reporter
 from scheduler.services.cluster.mirror.store import Event, Store
 from scheduler.services.cluster.mirror.writer import MirrorWriter
 from scheduler.services.sessions import lease
@@ -50,6 +51,9 @@ class Feed(Protocol):
 
     def queue_controller(self) -> QueueController | None:
         """Who looks after queues, where nobody else does."""
+
+    def reporter(self) -> Reporter | None:
+        """Who tells pods why they wait, where they are placed here."""
 
     def heard_seconds_ago(self) -> float: ...
 
@@ -150,6 +154,7 @@ class _Following:
             schedules=schedules_cluster(),
         )
         self._controller = feed.queue_controller()
+        self._reporter = feed.reporter()
         self._is_loaded = False
         self._heard_noted = time.monotonic()
         self._is_silent = False  # and somebody was told so
@@ -161,11 +166,14 @@ class _Following:
                 self._take(event)
             if self._store.listed >= self._feed.resources:
                 self._write()
+                self._report()
             self._note_heard()
 
     def close(self) -> None:
         if self._controller is not None:
             self._controller.close()
+        if self._reporter is not None:
+            self._reporter.close()
 
     def _take(self, event: Event) -> None:
         match event:
@@ -197,6 +205,10 @@ class _Following:
             return
         self._controller.tell(self._store.objects(QUEUES), self._store.objects(COMMANDS))
         self._controller.start()
+
+    def _report(self) -> None:
+        if self._reporter is not None:
+            self._reporter.look(self._store, self._writer.pod_id)
 
     def _note_heard(self) -> None:
         now = time.monotonic()

@@ -53,6 +53,10 @@ class MirrorWriter:
         self._store.touch_everything()
         self._was_just_loaded = True
 
+    def pod_id(self, uid: str) -> int | None:
+        """Of the row of this pod; None if it has none."""
+        return self._tables.pods.ids.get(stored_uid(uid))
+
     def write(self) -> WrittenRows:
         """Inside of a transaction. If it fails, `load` has to be called before the next."""
         self._membership.look_again()

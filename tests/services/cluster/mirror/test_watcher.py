@@ -45,6 +45,9 @@ class MadeUpFeed:
     def queue_controller(self) -> None:
         return None
 
+    def reporter(self) -> None:
+        return None
+
     def heard_seconds_ago(self) -> float:
         return self.silent_seconds
 
