@@ -92,10 +92,10 @@ def read_cluster(fields: Fields, classes: Mapping[str, PriorityClass] | None = N
 
     The caller finishes the mapping.
     """
-    found = {
-        **(classes or {}),
-        **{item.name: item for item in map(read_priority_class, fields.items("priorityClasses"))},
-    }
+    found = dict(classes or {})
+    for entry in fields.items("priorityClasses"):
+        item = read_priority_class(entry)
+        found[item.name] = item
     said: dict[str, int] = {}
     nodes = _read_all(fields, "nodes", read_node, lambda node: node.name)
     _refuse_uncountable(nodes, fields)
@@ -227,9 +227,8 @@ def cluster_of(snapshot: Snapshot) -> Cluster:
 
 
 def _amounts_at(snapshot: Snapshot, row: Iterable[int]) -> Resources:
-    return Resources(
-        {name: int(amount) for name, amount in zip(snapshot.resources, row, strict=True) if amount}
-    )
+    amounts = zip(snapshot.resources, row, strict=True)
+    return Resources({name: int(amount) for name, amount in amounts if amount})
 
 
 def _node_at(snapshot: Snapshot, row: int) -> Node:
@@ -249,15 +248,19 @@ def _podgroup_at(snapshot: Snapshot, row: int) -> PodGroup:
     table = snapshot.groups
     namespace, name = table.key[row].split("/", 1)
     waiting = float(table.sla_waiting_time[row])
+    queue = LOST
+    if table.queue[row] >= 0:
+        queue = snapshot.queues[table.queue[row]].name
+    minimum = None
+    if table.has_min_resources[row]:
+        minimum = _amounts_at(snapshot, table.min_resources[row])
     return PodGroup(
         name=name,
-        queue=snapshot.queues[table.queue[row]].name if table.queue[row] >= 0 else LOST,
+        queue=queue,
         namespace=namespace,
         min_member=int(table.min_member[row]),
         role_minimums=dict(table.role_minimums[row]),
-        min_resources=_amounts_at(snapshot, table.min_resources[row])
-        if table.has_min_resources[row]
-        else None,
+        min_resources=minimum,
         phase=Phase(int(table.phase[row])),
         priority=int(table.priority[row]),
         created=float(table.created[row]),

@@ -189,13 +189,13 @@ def _read_step(fields: Fields, cluster: Cluster) -> ScenarioStep:
             raise fields.problem(
                 "actions", f"“{name}” is not an action; there are {', '.join(SETTINGS)}"
             )
+    more = Cluster()
     added = fields.mapping("add")
     if added:
         more = read_cluster(added, cluster.classes)
-    else:
-        more = Cluster()
-    if added:
         added.finish()
     fields.ignore("session", "expect", "stateAfter", "notes")
     fields.finish()
-    return ScenarioStep(more, None if actions is None else tuple(str(name) for name in actions))
+    if actions is None:
+        return ScenarioStep(more, None)
+    return ScenarioStep(more, tuple(str(name) for name in actions))

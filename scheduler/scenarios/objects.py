@@ -212,9 +212,10 @@ def _read_reservation(fields: Fields) -> tuple[str, int]:
     reservation = fields.mapping("reservation")
     if reservation is None:
         return "", -1
-    found = reservation.name("node"), reservation.whole("until", default=-1, least=-1)
+    node = reservation.name("node")
+    last_session = reservation.whole("until", default=-1, least=-1)
     reservation.finish()
-    return found
+    return node, last_session
 
 
 def read_time(fields: Fields, key: str) -> float:
@@ -249,7 +250,9 @@ def _as_timestamp(text: str) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
 
 
 def _read_seconds(fields: Fields, key: str) -> float | None:

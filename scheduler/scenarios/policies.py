@@ -138,7 +138,7 @@ def _action_names(fields: Fields) -> list[tuple[str, str]]:
         return found
     result: list[tuple[str, str]] = []
     for name, place in fields.values("actions"):
-        result.append((name if isinstance(name, str) else str(name), place))
+        result.append((str(name), place))
     return result
 
 

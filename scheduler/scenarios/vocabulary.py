@@ -200,11 +200,11 @@ def reader_of(name: str, readers: Mapping[str, Reader]) -> Reader | None:
 
 
 def is_unused(name: str, known: frozenset[str]) -> bool:
-    return name in known or any(
-        family.endswith("*") and name.startswith(family[:-1]) for family in known
-    )
+    families = [argument.removesuffix("*") for argument in known if argument.endswith("*")]
+    return name in known or name.startswith(tuple(families))
 
 
 def _plugin_family(name: str) -> str:
-    head = next((head for head in ("binpack.resources.",) if name.startswith(head)), "")
-    return head + "*"
+    if name.startswith("binpack.resources."):
+        return "binpack.resources.*"
+    return "*"

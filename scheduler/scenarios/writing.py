@@ -21,9 +21,12 @@ _PHASE_NAMES = {status: phase for phase, status in POD_PHASES.items()}
 def scenario_document(snapshot: Snapshot, policy: Policy, name: str) -> dict[str, Any]:
     """One scenario, ready for `json.dumps`."""
     cluster = cluster_of(snapshot)
-    groups = [write_podgroup(group) for group in cluster.podgroups]
-    for group, written in zip(cluster.podgroups, groups, strict=True):
-        written.update({"said": cluster.said[group.key]} if group.key in cluster.said else {})
+    groups = []
+    for group in cluster.podgroups:
+        written = write_podgroup(group)
+        if group.key in cluster.said:
+            written["said"] = cluster.said[group.key]
+        groups.append(written)
     return {
         "name": name,
         "conf": policy_document(policy),

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import add
 from typing import Any
 
 from django.db.models import Count, TextField
@@ -172,22 +173,20 @@ def _warnings(text: str | None) -> tuple[Mapping[str, Any], ...]:
 
 @lru_cache(maxsize=4_096)
 def _drain_total(text: str | None) -> int | None:
-    if text and text != "null":
-        conditions = json.loads(text)
-    else:
-        conditions = []
-    return next(
-        (condition.get("total") for condition in conditions if condition.get("type") == "Draining"),
-        None,
-    )
+    if not text or text == "null":
+        return None
+    for condition in json.loads(text):
+        if condition.get("type") == "Draining":
+            return condition.get("total")  # type: ignore[no-any-return]
+    return None
 
 
 def _gang_counts() -> dict[int, Counts]:
     counts: dict[int, list[int]] = {}
-    for queue_id, phase, count in (
-        PodGroup.objects.order_by().values_list("queue_id", "phase").annotate(count=Count("id"))
-    ):
-        counts.setdefault(queue_id, [0] * len(PHASES))[PHASES.index(phase)] = count
+    gangs = PodGroup.objects.order_by().values_list("queue_id", "phase")
+    for queue_id, phase, count in gangs.annotate(count=Count("id")):
+        of_queue = counts.setdefault(queue_id, [0] * len(PHASES))
+        of_queue[PHASES.index(phase)] = count
     return {queue_id: tuple(numbers) for queue_id, numbers in counts.items()}  # type: ignore[misc]
 
 
@@ -227,7 +226,7 @@ def _rolled_up(
     for queue, _ in reversed(ordered):  # children before their parents
         parent = queue["parent_id"]
         if parent in sums:
-            sums[parent] = tuple(map(sum, zip(sums[parent], sums[queue["id"]], strict=True)))  # type: ignore[assignment]
+            sums[parent] = tuple(map(add, sums[parent], sums[queue["id"]]))
     return sums
 
 

@@ -192,10 +192,9 @@ def _counts(sql: str) -> QueueCounts:
     for kind, *row in fetch(sql):
         found[kind].append(tuple(row))
     names = {}
-    for queue_id, _, name, _ in found["queue"]:
-        names[queue_id] = name
     parents = {}
-    for queue_id, parent, _, _ in found["queue"]:
+    for queue_id, parent, name, _ in found["queue"]:
+        names[queue_id] = name
         parents[queue_id] = parent
     own = _gangs(found["gang"])
     return QueueCounts(
@@ -212,7 +211,8 @@ def _gangs(rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:
     """Counts by phase of each queue."""
     counts: dict[int, list[int]] = {}
     for queue_id, _, phase, number in rows:
-        counts.setdefault(queue_id, [0] * len(PHASES))[PHASES.index(phase)] += number
+        of_queue = counts.setdefault(queue_id, [0] * len(PHASES))
+        of_queue[PHASES.index(phase)] += number
     gangs: dict[int, tuple[int, ...]] = {}
     for queue_id, numbers in counts.items():
         gangs[queue_id] = tuple(numbers)
@@ -223,10 +223,12 @@ def _jobs(rows: list[tuple[Any, ...]], gangs: list[tuple[Any, ...]]) -> dict[int
     """Volcano's six counts of jobs; a gang that has no job of ours counts as unknown."""
     counts: dict[int, list[int]] = {}
     for queue_id, _, phase, number in rows:
-        counts.setdefault(queue_id, [0] * len(JOB_COUNTS))[_COUNTED_AS[phase]] += number
+        of_queue = counts.setdefault(queue_id, [0] * len(JOB_COUNTS))
+        of_queue[_COUNTED_AS[phase]] += number
     for queue_id, is_orphan, _, number in gangs:
         if is_orphan:
-            counts.setdefault(queue_id, [0] * len(JOB_COUNTS))[_UNKNOWN] += number
+            of_queue = counts.setdefault(queue_id, [0] * len(JOB_COUNTS))
+            of_queue[_UNKNOWN] += number
     jobs: dict[int, tuple[int, ...]] = {}
     for queue_id, numbers in counts.items():
         jobs[queue_id] = tuple(numbers)
@@ -258,14 +260,12 @@ def _rolled_up(
 
 def subtree_ids(name: str, counts: QueueCounts) -> list[int]:
     """The queue and everything below it, parents first."""
-    start = next((queue_id for queue_id, found in counts.names.items() if found == name), None)
-    if start is None:
-        return []
+    names = counts.names
     children: dict[int | None, list[int]] = {}
-    for queue_id, parent in sorted(counts.parents.items(), key=lambda pair: counts.names[pair[0]]):
-        children.setdefault(parent, []).append(queue_id)
+    for queue_id in sorted(counts.parents, key=names.__getitem__):
+        children.setdefault(counts.parents[queue_id], []).append(queue_id)
     found: list[int] = []
-    stack = [start]
+    stack = [queue_id for queue_id in names if names[queue_id] == name]
     while stack:
         queue_id = stack.pop()
         if queue_id not in found:
@@ -297,4 +297,8 @@ def names_in_records(name: str) -> list[str]:
                 below.append(child)
         found.update(below)
         waiting.extend(below)
-    return sorted({name, *(known for queue_id, known, _ in rows if queue_id in found)})
+    names = {name}
+    for queue_id, known, _ in rows:
+        if queue_id in found:
+            names.add(known)
+    return sorted(names)

@@ -141,12 +141,13 @@ def with_members(gangs: Iterable[PodGroup]) -> list[GangRow]:
 
 
 def _gang_row(gang: PodGroup, members: dict[str, int]) -> GangRow:
+    job_phase = gang.job.phase if gang.job else None
     return GangRow(
         namespace=gang.namespace,
         name=gang.name,
         queue=gang.queue.name,
         owner=gang.owner,
-        phase=shown_phase(gang.phase, gang.job.phase if gang.job else None),
+        phase=shown_phase(gang.phase, job_phase),
         min_member=gang.min_member,
         members=members,
         priority=gang.priority,
@@ -215,9 +216,10 @@ def waits(queues: Collection[str]) -> Waits:
         if started:
             seconds.append(seconds_between(created, started))
     finished = gangs.filter(phase="Completed", finished_at__gte=since).count()
-    return Waits(
-        oldest, median(seconds) if len(seconds) >= _FEWEST_STARTS else None, len(seconds), finished
-    )
+    usual = None
+    if len(seconds) >= _FEWEST_STARTS:
+        usual = median(seconds)
+    return Waits(oldest, usual, len(seconds), finished)
 
 
 def command_obstacles(name: str) -> dict[QueueCommand, str]:

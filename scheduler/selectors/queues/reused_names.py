@@ -32,7 +32,8 @@ def records_of(seen: Collection[str], at: str, column: str = "queue_name") -> Q:
     uses = {}
     for name, own in _reused().items():
         uses[name] = _readable_uses(own, seen)
-    found = Q(**{f"{column}__in": sorted(name for name in seen if uses.get(name) is None)})
+    wholly_seen = [name for name in seen if uses.get(name) is None]
+    found = Q(**{f"{column}__in": sorted(wholly_seen)})
     for name, readable in uses.items():
         for use in readable or ():
             found |= Q(**{column: name}) & _within(use, at)
@@ -46,10 +47,12 @@ def _readable_uses(uses: Sequence[Use], seen: Collection[str]) -> list[Use] | No
     """
     if all(use.place in seen for use in uses):
         return None
-    runs = [list(run) for is_seen, run in groupby(uses, lambda use: use.place in seen) if is_seen]
     readable: list[Use] = []
-    for run in runs:
-        readable.append(Use(run[0].place, run[0].start, run[-1].end))
+    for is_seen, run in groupby(uses, lambda use: use.place in seen):
+        if is_seen:
+            first, *others = run
+            last = others[-1] if others else first
+            readable.append(Use(first.place, first.start, last.end))
     return readable
 
 

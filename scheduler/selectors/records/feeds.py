@@ -73,18 +73,20 @@ def events_for(
         # they would be all there is to see
         found = found.exclude(kind="Pod").exclude(reason__in=WAITING_REASONS)
     kind = filters.get("kind", "").removeprefix(EVERYTHING)
-    plain = {
-        "kind_walked" if kind in _CHATTY else "kind": kind,
-        "reason": filters.get("reason", ""),
-    }
-    found = found.filter(**{name: value for name, value in plain.items() if value})
+    if kind in _CHATTY:
+        found = found.filter(kind_walked=kind)
+    elif kind:
+        found = found.filter(kind=kind)
+    if filters.get("reason"):
+        found = found.filter(reason=filters["reason"])
     if filters.get("queue"):
         found = found.filter(queue_name__in=names_in_records(filters["queue"]))
     if filters.get("type"):
         found = found.filter(type=filters["type"].capitalize())
     found = _within_span(found, span or Span(), "last_at")
     if filters.get("q"):
-        found = found.filter(Q(name__contains=filters["q"]) | Q(message__contains=filters["q"]))
+        words = filters["q"]
+        found = found.filter(Q(name__contains=words) | Q(message__contains=words))
     return found
 
 
@@ -183,7 +185,10 @@ def page_by_number(found: QuerySet[Any], before: int | None, field: str = "pk") 
     if before is not None:
         found = found.filter(**{f"{field}__lt": before})
     rows = list(found[: PAGE + 1])
-    return Feed(rows[:PAGE], str(getattr(rows[PAGE - 1], field)) if len(rows) > PAGE else "")
+    older = ""
+    if len(rows) > PAGE:
+        older = str(getattr(rows[PAGE - 1], field))
+    return Feed(rows[:PAGE], older)
 
 
 # Sessions
@@ -213,14 +218,18 @@ def decisions_of(
     session: SchedulingSession, visible: Collection[str] | None, limit: int = 300
 ) -> list[Decision]:
     found = session.decisions.order_by("pk")
-    return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
+    if visible is not None:
+        found = found.filter(queue_name__in=visible)
+    return list(found[:limit])
 
 
 def victims_of(
     session: SchedulingSession, visible: Collection[str] | None, limit: int = 300
 ) -> list[Eviction]:
     found = session.evictions.order_by("pk")
-    return list((found if visible is None else found.filter(queue_name__in=visible))[:limit])
+    if visible is not None:
+        found = found.filter(queue_name__in=visible)
+    return list(found[:limit])
 
 
 def evictions_decided(decisions: Iterable[Decision]) -> dict[tuple[int | None, str], Eviction]:

@@ -290,9 +290,14 @@ class ResidentSnapshot:
         stopped = self._stopping & ids
         self._stopping.difference_update(ids)
         self._note_stopping(found)
-        self._change_groups({pk: group for pk, group in values.items() if pk in self.group_rows})
+        known: dict[int, PodGroup] = {}
+        new: dict[int, PodGroup] = {}
+        for pk, group in values.items():
+            place = known if pk in self.group_rows else new
+            place[pk] = group
+        self._change_groups(known)
         self._remove_waiting_pods([pk for pk in self._stopping & ids if pk in self.group_rows])
-        self._add_groups({pk: group for pk, group in values.items() if pk not in self.group_rows})
+        self._add_groups(new)
         self._bring_waiting_pods_back((stopped - self._stopping) & values.keys())
         return len(ids)
 
@@ -300,10 +305,9 @@ class ResidentSnapshot:
         if not ids:
             return
         rows = np.array([self.group_rows.pop(pk) for pk in ids], dtype=np.intp)
-        members = np.flatnonzero(
-            np.isin(self.snapshot.pods.group, rows) & (self.snapshot.pods.status != 0)
-        )
-        self._remove_pod_rows(members)
+        pods = self.snapshot.pods
+        members = np.isin(pods.group, rows) & (pods.status != 0)
+        self._remove_pod_rows(np.flatnonzero(members))
         self.snapshot.remove_groups(rows)
 
     def _note_stopping(self, rows: Iterable[Sequence[Any]]) -> None:
@@ -327,12 +331,11 @@ class ResidentSnapshot:
         if not groups:
             return
         rows = np.array([self.group_rows[pk] for pk in groups], dtype=np.intp)
-        new = group_table(
-            list(groups.values()), self.snapshot.queue_rows, self.snapshot.resources
-        ).take(np.arange(len(groups)))
-        self.snapshot.change_groups(
-            rows, **{name: column for name, column in new.items() if name not in ("said", "alive")}
-        )
+        values = list(groups.values())
+        table = group_table(values, self.snapshot.queue_rows, self.snapshot.resources)
+        new = table.take(np.arange(len(groups)))
+        del new["said"], new["alive"]
+        self.snapshot.change_groups(rows, **new)
 
     def _add_groups(self, groups: Mapping[int, PodGroup]) -> None:
         """New podgroups, and finished ones that live again: their pods are read with them, changed
@@ -342,7 +345,7 @@ class ResidentSnapshot:
             return
         rows = self.snapshot.add_groups(list(groups.values()))
         self.group_ids.extend(groups)
-        self.group_rows.update(zip(groups, (int(row) for row in rows), strict=True))
+        self.group_rows.update(zip(groups, rows.tolist(), strict=True))
         self._load_pods(one_of_ids("p.podgroup_id"), groups)
 
     def _apply_pods(self, ids: set[int]) -> int:
@@ -366,10 +369,9 @@ class ResidentSnapshot:
             self.snapshot.change_pods(rows, **self._pod_columns(known))
         if new:
             rows = self.snapshot.add_pods(**self._pod_columns(new))
-            self.pod_ids.extend(row[0] for row in new)
-            self.pod_rows.update(
-                zip((row[0] for row in new), (int(row) for row in rows), strict=True)
-            )
+            ids_of_new = [row[0] for row in new]
+            self.pod_ids.extend(ids_of_new)
+            self.pod_rows.update(zip(ids_of_new, rows.tolist(), strict=True))
         return {row[0] for row in pods}
 
     def _may_be_seen(self, pod: Sequence[Any]) -> bool:

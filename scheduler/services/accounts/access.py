@@ -200,16 +200,16 @@ def _grantee_columns(user: str, group: str) -> dict[str, Any]:
                 )
             ]
         )
-    model, name, field = (get_user_model(), user, "username") if user else (Group, group, "name")
-    found = model.objects.filter(**{field: name}).first()
+    found: Any
+    if user:
+        kind = "user"
+        found = get_user_model().objects.filter(username=user).first()
+    else:
+        kind = "group"
+        found = Group.objects.filter(name=group).first()
     if found is None:
-        if user:
-            kind = "user"
-        else:
-            kind = "group"
-        raise Rejected(
-            [_violation_at(kind, f"There is no {kind} {name[:80]}.", f"create the {kind} first")]
-        )
+        message = f"There is no {kind} {(user or group)[:80]}."
+        raise Rejected([_violation_at(kind, message, f"create the {kind} first")])
     if user:
         return {"user": found, "group": None}
     return {"user": None, "group": found}

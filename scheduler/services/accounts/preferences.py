@@ -51,9 +51,8 @@ def set_preferences(
             ]
         )
     with transaction.atomic():
-        preference = Preference.objects.select_for_update().filter(user=user).first() or Preference(
-            user=user
-        )
+        stored = Preference.objects.select_for_update().filter(user=user).first()
+        preference = stored or Preference(user=user)
         before = describe_preference(preference)
         for name, value in values.items():
             setattr(preference, name, value)

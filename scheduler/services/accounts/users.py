@@ -164,9 +164,8 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
 def _fill_user(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
     for key, column in _PLAIN.items():
         if key in fields:
-            setattr(
-                user, column, reader.text(fields[key], key, longest=150 if key != "email" else 254)
-            )
+            longest = 254 if key == "email" else 150
+            setattr(user, column, reader.text(fields[key], key, longest=longest))
     user.is_active = reader.truth(fields.get("isActive"), "isActive", user.is_active)
     user.is_superuser = user.is_staff = reader.truth(
         fields.get("isClusterAdmin"), "isClusterAdmin", user.is_superuser
@@ -211,12 +210,15 @@ def _refuse_if_wrong(reader: Reader) -> None:
 
 
 def describe_user(user: Any) -> dict[str, Any]:
+    groups: list[str] = []
+    if user.pk:
+        groups = sorted(user.groups.values_list("name", flat=True))
     return {
         "username": user.get_username(),
         "email": user.email,
         "isActive": user.is_active,
         "isClusterAdmin": user.is_superuser,
-        "groups": sorted(user.groups.values_list("name", flat=True)) if user.pk else [],
+        "groups": groups,
     }
 
 
@@ -233,7 +235,8 @@ def _alone_with_admins() -> None:
 def _keep_an_admin(user: Any, field: str) -> None:
     """The last user who can sign in as a cluster admin stays one."""
     admins = get_user_model().objects.filter(is_superuser=True, is_active=True)
-    if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
+    is_admin = admins.filter(pk=user.pk).exists()
+    if is_admin and not admins.exclude(pk=user.pk).exists():
         message = f"{user.get_username()} is the last cluster admin."
         raise Rejected(
             [Violation("last_admin", "", field, message, "make somebody else one first")],

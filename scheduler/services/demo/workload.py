@@ -81,7 +81,8 @@ def start_stream(stream: Stream) -> None:
 
 def stop_stream() -> bool:
     """False if there was none."""
-    return bool(SimulatedCluster.objects.filter(pk=1).exclude(workload={}).update(workload={}))
+    running = SimulatedCluster.objects.filter(pk=1).exclude(workload={})
+    return bool(running.update(workload={}))
 
 
 def current_stream() -> dict[str, Any]:

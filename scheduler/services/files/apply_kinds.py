@@ -158,13 +158,11 @@ def _apply_queue(item: Item, run: ApplyRun) -> Applied:
     name = name_of(item.manifest)
     edit = run.edit
     # as `visible_row`
-    if name not in edit.tree or not access.access_for(edit.seen_by(run.by)).may(
-        Permission.VIEW, name
-    ):
+    mine = access.access_for(edit.seen_by(run.by))
+    if name not in edit.tree or not mine.may(Permission.VIEW, name):
         made = create_update.create_in(edit, item.manifest, run.by, imported=True)
-        return _created_result(
-            item, name, queue_manifest(edit.tree[name]), made.notices, made.message
-        )
+        after = queue_manifest(edit.tree[name])
+        return _created_result(item, name, after, made.notices, made.message)
     before = queue_manifest(edit.tree[name])
     spec: Any = before["spec"]
     # a state left out is not asked for
@@ -172,12 +170,10 @@ def _apply_queue(item: Item, run: ApplyRun) -> Applied:
         **before,
         "spec": {key: value for key, value in spec.items() if key != "state"},
     }
-    saved = create_update.update_in(
-        edit, name, _merged_over(stored, item.manifest, queue_defaults(item.manifest)), run.by
-    )
-    return _updated_result(
-        item, name, before, queue_manifest(edit.tree[name]), saved.notices, saved.message
-    )
+    wanted = _merged_over(stored, item.manifest, queue_defaults(item.manifest))
+    saved = create_update.update_in(edit, name, wanted, run.by)
+    after = queue_manifest(edit.tree[name])
+    return _updated_result(item, name, before, after, saved.notices, saved.message)
 
 
 def _apply_job(item: Item, run: ApplyRun) -> Applied:

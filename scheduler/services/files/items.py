@@ -99,9 +99,14 @@ def read_items(documents: Iterable[object]) -> list[Item]:
     for index, manifest in enumerate(flat):
         items.append(Item(index, manifest, _kind_of(manifest), name_of(manifest)))
     _mark_contradictions(items)
-    return sorted(
-        items, key=lambda item: APPLY_ORDER.index(item.kind) if item.kind in APPLY_ORDER else -1
-    )
+    return sorted(items, key=_place_in_order)
+
+
+def _place_in_order(item: Item) -> int:
+    """What has no place comes first: it is refused."""
+    if item.kind in APPLY_ORDER:
+        return APPLY_ORDER.index(item.kind)
+    return -1
 
 
 def name_and_namespace(manifest: Mapping[str, Any]) -> tuple[str, str]:
@@ -138,7 +143,8 @@ def _kind_of(manifest: object) -> str:
 
 
 def raise_if_any(items: list[Item]) -> None:
-    refused = sorted((item for item in items if item.violations), key=lambda item: item.index)
+    refused = [item for item in items if item.violations]
+    refused.sort(key=lambda item: item.index)
     if not refused:
         return
     if all(item.forbidden for item in refused):

@@ -31,13 +31,14 @@ _PRUNED: Final[dict[str, Any]] = {
 def prune_unnamed(
     items: list[Item], label: str, run: ApplyRun, shown: Iterable[str] | None
 ) -> list[Applied]:
-    """Objects of the file's kinds that wear the label and that the file does not name.
+    """Deletes objects of the file's kinds that have the label and that the file does not name.
 
-    Queues leaf-first.
+    Of queues the leaves go first.
     """
     run.put_down()
     doomed = _rows_not_named(items, label, run.by)
-    if shown is not None and set(shown) != {_deletion_message(kind, row) for kind, row in doomed}:
+    named = {_deletion_message(kind, row) for kind, row in doomed}
+    if shown is not None and set(shown) != named:
         message = (
             f"The objects with the label {label} are not those that were shown: "
             f"{counted(len(doomed), 'object')} would be deleted now."
@@ -84,13 +85,11 @@ def _rows_not_named(items: list[Item], label: str, by: Actor) -> list[tuple[str,
             named.add((item.kind, *place_of_item(item)))
     seen = access.access_for(by)
     found: list[tuple[str, Any]] = []
-    for kind in sorted(
-        {item.kind for item in items} & _PRUNED.keys(), key=APPLY_ORDER.index, reverse=True
-    ):
+    kinds = {item.kind for item in items} & _PRUNED.keys()
+    for kind in sorted(kinds, key=APPLY_ORDER.index, reverse=True):
         for row in _rows_with_label(_PRUNED[kind], key, value):
-            if (kind, getattr(row, "namespace", ""), row.name) not in named and is_in_sight(
-                row, seen
-            ):
+            is_named = (kind, getattr(row, "namespace", ""), row.name) in named
+            if not is_named and is_in_sight(row, seen):
                 found.append((kind, row))
     return found
 

@@ -65,10 +65,10 @@ def start_bulk_run(
         address=by.address,
         request_id=by.request_id,
     )
-    BulkItem.objects.bulk_create(
-        (BulkItem(run=run, namespace=namespace, name=name) for namespace, name in chosen),
-        batch_size=1000,
-    )
+    items = []
+    for namespace, name in chosen:
+        items.append(BulkItem(run=run, namespace=namespace, name=name))
+    BulkItem.objects.bulk_create(items, batch_size=1000)
     transaction.on_commit(_ask_for_a_worker)
     return run
 
@@ -118,7 +118,8 @@ def _free_runs() -> QuerySet[BulkRun]:
 
 def _claim_run() -> BulkRun | None:
     for run in _free_runs().order_by("pk").select_related("owner")[:10]:
-        if _free_runs().filter(pk=run.pk).update(claimed_at=timezone.now(), state=BulkRun.RUNNING):
+        still_free = _free_runs().filter(pk=run.pk)
+        if still_free.update(claimed_at=timezone.now(), state=BulkRun.RUNNING):
             return run
     return None
 
@@ -159,4 +160,5 @@ def _command_job(item: BulkItem, run: BulkRun, by: Actor) -> tuple[str, str]:
         return Command.REFUSED, in_words(refusal.violations)[:1024]
     except (NotPossible, Forbidden, OutOfSight) as refusal:
         return Command.REFUSED, str(refusal)[:1024]
-    return (Command.DONE if result.changed else Command.NO_OP), result.message[:1024]
+    done = Command.DONE if result.changed else Command.NO_OP
+    return done, result.message[:1024]
