@@ -133,7 +133,10 @@ class BulkRuns(EndpointSet):
         return self._started_response(again, body, ())
 
     def _started_response(
-        self, run: BulkRun, body: dict[str, Any], notices: Iterable[Notice]
+        self,
+        run: BulkRun,
+        body: dict[str, Any],
+        notices: Iterable[Notice],
     ) -> Response:
         location = f"/api/v1/bulkruns/{run.uid}/"
         return self.saved_response(body, notices, created=True, location=location)

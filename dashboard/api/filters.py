@@ -200,7 +200,10 @@ class Labels(django_filters.CharFilter):
 
 
 def _with_label(
-    qs: QuerySet[Any], alias: str, column: str, requirement: LabelRequirement
+    qs: QuerySet[Any],
+    alias: str,
+    column: str,
+    requirement: LabelRequirement,
 ) -> QuerySet[Any]:
     qs = qs.alias(**{alias: LabelValue(column, requirement.key)})
     is_missing = Q(**{f"{alias}__isnull": True})
@@ -232,7 +235,11 @@ class LabelValue(Func):
 
     def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
         return super().as_sql(
-            compiler, connection, template="(%(expressions)s::text)", arg_joiner=" ->> ", **more
+            compiler,
+            connection,
+            template="(%(expressions)s::text)",
+            arg_joiner=" ->> ",
+            **more,
         )
 
 
@@ -281,7 +288,9 @@ class PodGroupFilters(Gangs):
     phase = OneOf(PODGROUP_PHASES, field_name="phase")
     reason = Reasons(REASON_CODES, field_name="reason_code")
     priority = django_filters.NumberFilter(
-        field_name="priority", min_value=-(2**31), max_value=2**31 - 1
+        field_name="priority",
+        min_value=-(2**31),
+        max_value=2**31 - 1,
     )
     min_request = Amounts(field_name="min_resources", lookup_expr="gte")
     max_request = Amounts(field_name="min_resources", lookup_expr="lte")

@@ -43,7 +43,10 @@ _EXAMPLE = OpenApiExample(
     },
 )
 _COMMAND = Operation(
-    schema.JobCommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True
+    schema.JobCommandAnswer,
+    takes=schema.Reason,
+    errors=(404, 409, 412),
+    optional_body=True,
 )
 _JSON_CACHE = JsonCache()
 
@@ -119,7 +122,10 @@ class Jobs(ManifestSet):
     def _cached_list(self) -> Response:
         found = self.filter_rows(visible(Job.objects.all(), self.access))
         pages, rows = self.stamped_page(
-            found, "podgroup__id", spec=stamp_of(Job), now=stamp_of(PodGroup)
+            found,
+            "podgroup__id",
+            spec=stamp_of(Job),
+            now=stamp_of(PodGroup),
         )
         pods = pods_by_phase([row["podgroup__id"] for row in rows if row["podgroup__id"]])
         stamps = {}
@@ -210,7 +216,9 @@ def _podgroup_of(job: Job) -> int:
 
 
 def job_command_answer(
-    result: submit.JobCommandResult, action: JobAction, dry_run: bool
+    result: submit.JobCommandResult,
+    action: JobAction,
+    dry_run: bool,
 ) -> dict[str, Any]:
     return {
         "changed": result.changed,

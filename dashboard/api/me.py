@@ -101,7 +101,12 @@ class Views(Records):
             raise bad_parameter("spec.shared", "shared must be true or false.")
         query = given_text(body, "query", otherwise["query"], longest=1024)
         return account_preferences.save_view(
-            self.request.user, page, name, query, shared=shared, by=self.actor
+            self.request.user,
+            page,
+            name,
+            query,
+            shared=shared,
+            by=self.actor,
         )
 
     def destroy(self, request: Request, name: str) -> Response:

@@ -20,7 +20,10 @@ from scheduler.selectors.cluster.nodes import GangOnNode, node_loads
 from scheduler.services.cluster import nodes, simulation
 
 _COMMAND = Operation(
-    schema.NodeCommandAnswer, takes=schema.Reason, errors=(404, 409), optional_body=True
+    schema.NodeCommandAnswer,
+    takes=schema.Reason,
+    errors=(404, 409),
+    optional_body=True,
 )
 
 
@@ -101,7 +104,10 @@ class Nodes(ManifestSet):
     def destroy(self, request: Request, name: str) -> Response:
         self.row_or_404()
         nodes.delete_node(
-            name, by=self.actor, expected_version=self.expected_version, dry_run=self.dry_run
+            name,
+            by=self.actor,
+            expected_version=self.expected_version,
+            dry_run=self.dry_run,
         )
         return self.response_with({"message": f"{name} was taken away.", "dryRun": self.dry_run})
 
@@ -121,7 +127,10 @@ class Nodes(ManifestSet):
         return self._command(name, "return", simulation.bring_back_node)
 
     def _command(
-        self, name: str, verb: str, carry_out: Callable[..., nodes.NodeCommandResult]
+        self,
+        name: str,
+        verb: str,
+        carry_out: Callable[..., nodes.NodeCommandResult],
     ) -> Response:
         self.row_or_404()
         result = carry_out(name, by=self.actor, reason=self.reason, dry_run=self.dry_run)

@@ -167,7 +167,10 @@ def _queue_warnings(row: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _conditions(row: Mapping[str, Any], counts: QueueCounts) -> list[dict[str, Any]]:
     standing = DerivedState(
-        QueueState(row["state"]), row["closed_by"], row["suspended_by"], row["held_by"]
+        QueueState(row["state"]),
+        row["closed_by"],
+        row["suspended_by"],
+        row["held_by"],
     )
     live = sum(counts.gangs_below(row["id"])[:-1])  # all but the Completed ones
     return queue_conditions(
@@ -206,7 +209,9 @@ def queue_export(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def queue_tree(
-    rows: Iterable[Mapping[str, Any]], counts: QueueCounts, name: str
+    rows: Iterable[Mapping[str, Any]],
+    counts: QueueCounts,
+    name: str,
 ) -> dict[str, Any] | None:
     """The queue of this name, with its `children` in it, and theirs in them."""
     objects = {}
@@ -238,7 +243,11 @@ def namespaced_metadata(row: Any) -> dict[str, Any]:
 
 
 def _kubernetes_object(
-    version: str, kind: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]
+    version: str,
+    kind: str,
+    meta: dict[str, Any],
+    spec: dict[str, Any],
+    status: dict[str, Any],
 ) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec, "status": status}
 
@@ -393,7 +402,11 @@ def namespace_object(namespace: Namespace, visibility: Visibility) -> dict[str, 
 
 def priority_class_object(row: PriorityClass) -> dict[str, Any]:
     return _kubernetes_object(
-        PRIORITY, "PriorityClass", object_metadata(row), priority_class_spec(row), {}
+        PRIORITY,
+        "PriorityClass",
+        object_metadata(row),
+        priority_class_spec(row),
+        {},
     )
 
 

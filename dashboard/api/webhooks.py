@@ -73,7 +73,9 @@ def mutate(request: HttpRequest, kind: str) -> JsonResponse:
 
 
 def _answer_review(
-    request: HttpRequest, kind: str, answer: Callable[[Review, str], dict[str, Any]]
+    request: HttpRequest,
+    kind: str,
+    answer: Callable[[Review, str], dict[str, Any]],
 ) -> JsonResponse:
     refusal = _refuse_caller(request)
     if refusal:

@@ -90,7 +90,9 @@ def short_name(resource: str) -> str:
 
 
 def parse_pairs(
-    texts: Iterable[str] | None, option: str, example: str = "cpu=8,memory=16Gi"
+    texts: Iterable[str] | None,
+    option: str,
+    example: str = "cpu=8,memory=16Gi",
 ) -> dict[str, str]:
     """`["cpu=2,memory=4Gi", "nvidia.com/gpu=1"]` as a mapping.
 

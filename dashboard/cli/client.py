@@ -106,7 +106,9 @@ class Api:
         return found
 
     def _read_pages(
-        self, where: str, parameters: Mapping[str, Any]
+        self,
+        where: str,
+        parameters: Mapping[str, Any],
     ) -> Iterator[list[dict[str, Any]]]:
         page = self.ask("GET", where, parameters)
         while True:
@@ -136,7 +138,12 @@ class Api:
         return self.ask("DELETE", where, _with_dry_run(parameters, dry_run))
 
     def post_text(
-        self, where: str, text: str, kind: str, dry_run: bool = False, **parameters: Any
+        self,
+        where: str,
+        text: str,
+        kind: str,
+        dry_run: bool = False,
+        **parameters: Any,
     ) -> Any:
         response = self.send(
             "POST",
@@ -150,14 +157,22 @@ class Api:
     # How
 
     def ask(
-        self, method: str, where: str, parameters: Mapping[str, Any] | None = None, body: Any = None
+        self,
+        method: str,
+        where: str,
+        parameters: Mapping[str, Any] | None = None,
+        body: Any = None,
     ) -> Any:
         if body is None:
             return self._read_answer(self.send(method, where, parameters))
         return self._read_answer(self.send(method, where, parameters, json=body))
 
     def send(
-        self, method: str, where: str, parameters: Mapping[str, Any] | None = None, **more: Any
+        self,
+        method: str,
+        where: str,
+        parameters: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> httpx.Response:
         given = {}
         for name, value in (parameters or {}).items():

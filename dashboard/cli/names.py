@@ -31,7 +31,10 @@ def _make_completer(collection: str, namespaced: bool = False) -> Callable[..., 
 
 
 def _names_to_complete(
-    collection: str, namespaced: bool, given: dict[str, Any], incomplete: str
+    collection: str,
+    namespaced: bool,
+    given: dict[str, Any],
+    incomplete: str,
 ) -> list[str]:
     """What is there.
 
@@ -48,7 +51,11 @@ def _names_to_complete(
         wanted = {}
     try:
         found = client.api().all(
-            f"{collection}/", limit=_MOST, search=incomplete, fields="metadata.name", **wanted
+            f"{collection}/",
+            limit=_MOST,
+            search=incomplete,
+            fields="metadata.name",
+            **wanted,
         )
     except Problem:
         return []
@@ -62,7 +69,10 @@ complete_node = _make_completer("nodes")
 QueueArgument = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="The queue.", autocompletion=complete_queue, show_default=False
+        metavar="NAME",
+        help="The queue.",
+        autocompletion=complete_queue,
+        show_default=False,
     ),
 ]
 QueueOption = Annotated[
@@ -102,7 +112,10 @@ Namespace = Annotated[
 NodeArgument = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="The node.", autocompletion=complete_node, show_default=False
+        metavar="NAME",
+        help="The node.",
+        autocompletion=complete_node,
+        show_default=False,
     ),
 ]
 QueueFilter = Annotated[

@@ -32,7 +32,11 @@ Address = Annotated[
 Data = Annotated[
     str,
     typer.Option(
-        "--data", "-d", metavar="TEXT", help="The body, as JSON or YAML.", show_default=False
+        "--data",
+        "-d",
+        metavar="TEXT",
+        help="The body, as JSON or YAML.",
+        show_default=False,
     ),
 ]
 File = Annotated[

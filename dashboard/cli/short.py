@@ -33,7 +33,10 @@ from dashboard.cli.tables import Table
 Job = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="The job.", autocompletion=complete_job, show_default=False
+        metavar="NAME",
+        help="The job.",
+        autocompletion=complete_job,
+        show_default=False,
     ),
 ]
 Name = Annotated[
@@ -104,7 +107,9 @@ def vjobs(
 
 @command(PROGRAMS["vqueues"], "vqueues", "vqueues", "vqueues -n team-a", "vqueues -o json")
 def vqueues(
-    argument: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
+    argument: QueueArgument = "",
+    option: QueueOption = "",
+    form: Output = Format.TABLE,
 ) -> None:
     """List queues, or one; vcctl queue list in short, without Parent and Completed."""
     one = argument or option

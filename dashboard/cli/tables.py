@@ -69,7 +69,10 @@ class Table:
         from rich.text import Text
 
         table = RichTable(
-            box=None, pad_edge=False, header_style="bold", padding=(0, _TERMINAL_GAP, 0, 0)
+            box=None,
+            pad_edge=False,
+            header_style="bold",
+            padding=(0, _TERMINAL_GAP, 0, 0),
         )
         widths = self._column_widths(_TERMINAL_GAP)
         for index, column in enumerate(self.columns):

@@ -47,7 +47,9 @@ def draw_or_watch(draw: Callable[[], None], stay: bool, interval: float) -> None
 
 
 def watch(
-    draw: Callable[[], None], interval: float, until: Callable[[], bool] = lambda: False
+    draw: Callable[[], None],
+    interval: float,
+    until: Callable[[], bool] = lambda: False,
 ) -> None:
     """Draw until Ctrl-C or `until`.
 
@@ -98,7 +100,9 @@ def _in_place(draw: Callable[[], None], interval: float, until: Callable[[], boo
 
 
 def _try_to_draw(
-    draw: Callable[[], None], last: str, lost_at: datetime | None
+    draw: Callable[[], None],
+    last: str,
+    lost_at: datetime | None,
 ) -> tuple[str, datetime | None]:
     """The new picture; or the last one with the time since when it is old."""
     try:

@@ -212,7 +212,9 @@ def _path_to(row: QueueRow, rows: Mapping[str, QueueRow]) -> list[str]:
 
 
 def _free_amounts(
-    row: QueueRow, rows: Mapping[str, QueueRow], board: QueueBoard
+    row: QueueRow,
+    rows: Mapping[str, QueueRow],
+    board: QueueBoard,
 ) -> dict[str, int] | None:
     if row.figures is None:
         return None

@@ -187,7 +187,11 @@ def _example(name: str) -> str:
 
 
 def _text_condition(
-    name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary
+    name: str,
+    comparison: Comparison,
+    value: str,
+    negated: bool,
+    vocabulary: Vocabulary,
 ) -> Condition:
     if comparison not in (Comparison.IS, Comparison.EQUAL):
         raise _NotUnderstood(
@@ -239,7 +243,11 @@ _CHECKS = {"state": _state, "reason": _reason, "user": _user}
 
 
 def _number_condition(
-    name: str, comparison: Comparison, value: str, negated: bool, vocabulary: Vocabulary
+    name: str,
+    comparison: Comparison,
+    value: str,
+    negated: bool,
+    vocabulary: Vocabulary,
 ) -> Condition:
     if comparison is Comparison.IS:
         sign = Comparison.EQUAL
@@ -252,7 +260,10 @@ def _number_condition(
     resource = vocabulary.resources[name]
     try:
         return Condition(
-            f"resource:{resource}", sign, number=parse_quantity(resource, value), negated=negated
+            f"resource:{resource}",
+            sign,
+            number=parse_quantity(resource, value),
+            negated=negated,
         )
     except ValueError:
         raise _NotUnderstood(

@@ -213,7 +213,11 @@ class QueueForm:
 
 
 def judge(
-    manifest: object, tree: QueueTree, facts: Facts, name: str, by: Actor = SYSTEM
+    manifest: object,
+    tree: QueueTree,
+    facts: Facts,
+    name: str,
+    by: Actor = SYSTEM,
 ) -> Verdict:
     """By the rules of every door, without touching anything.
 

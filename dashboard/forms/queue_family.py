@@ -16,7 +16,9 @@ _TICK = 6  # the width of the mark in a bar, in its own units
 
 
 def family(
-    form: QueueForm, tree: QueueTree, total: Resources | None = None
+    form: QueueForm,
+    tree: QueueTree,
+    total: Resources | None = None,
 ) -> list[dict[str, Any]]:
     """Per resource, what the parent has and how its children divide it with this queue among them.
 
@@ -60,7 +62,12 @@ def _amount(resource: str, text: str) -> int | None:
 
 
 def _line(
-    resource: str, quota: str, parent: str, has: Resources, others: dict[str, int], mine: int
+    resource: str,
+    quota: str,
+    parent: str,
+    has: Resources,
+    others: dict[str, int],
+    mine: int,
 ) -> dict[str, Any]:
     together = sum(others.values()) + mine
     limit = has.get(resource)

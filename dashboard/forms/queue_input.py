@@ -72,7 +72,9 @@ def _posted_amounts(data: QueryDict) -> dict[str, Any]:
 
 
 def _add_line(
-    amounts: dict[str, dict[str, str]], resource: str, texts: dict[str, str]
+    amounts: dict[str, dict[str, str]],
+    resource: str,
+    texts: dict[str, str],
 ) -> tuple[str, ...]:
     """The last line, among the others.
 

@@ -82,7 +82,10 @@ def as_json_lines(rows: Iterable[Any]) -> Iterator[str]:
 
 
 def streamed(
-    request: HttpRequest, pieces: Iterator[str], media_type: str, name: str
+    request: HttpRequest,
+    pieces: Iterator[str],
+    media_type: str,
+    name: str,
 ) -> StreamingHttpResponse:
     """A file to download, sent piece by piece."""
     content: Any = _larger_pieces(pieces)

@@ -87,7 +87,11 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
         return from_here
 
     def user_login_failed(
-        self, sender: Any, credentials: dict[str, Any], request: Any = None, **more: Any
+        self,
+        sender: Any,
+        credentials: dict[str, Any],
+        request: Any = None,
+        **more: Any,
     ) -> None:
         if request is not None:
             _name_browser(request, get_client_username(request, credentials) or "")

@@ -222,7 +222,10 @@ class Collector:
 
 
 def _add_amounts(
-    metrics: dict[str, GaugeMetricFamily], prefix: str, queue: str, amounts: Resources | None
+    metrics: dict[str, GaugeMetricFamily],
+    prefix: str,
+    queue: str,
+    amounts: Resources | None,
 ) -> None:
     """cpu in thousandths and memory in bytes, as in Volcano; others with their name as a label."""
     for resource, amount in (amounts or {}).items():
@@ -265,7 +268,10 @@ def _duration_metrics(counted: Counted) -> Iterator[Any]:
     for name, (kept, told) in _VOLCANO_TIMES.items():
         histogram = getattr(counted, kept)
         yield HistogramMetricFamily(
-            name, told, buckets=histogram.buckets(), sum_value=histogram.sum
+            name,
+            told,
+            buckets=histogram.buckets(),
+            sum_value=histogram.sum,
         )
     actions = HistogramMetricFamily(
         "volcano_action_scheduling_latency_milliseconds",

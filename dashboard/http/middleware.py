@@ -54,7 +54,9 @@ class QuickGZipMiddleware(GZipMiddleware):
     LONG = 32 * 1024
 
     def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
+        self,
+        request: HttpRequest,
+        response: HttpResponseBase,
     ) -> HttpResponseBase:
         if response.streaming or not isinstance(response, HttpResponse):
             return super().process_response(request, response)

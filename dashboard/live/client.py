@@ -32,7 +32,11 @@ class Client:
     """
 
     def __init__(
-        self, user: Any, session_key: str | None, send: Send, visible: VisibleQueues = None
+        self,
+        user: Any,
+        session_key: str | None,
+        send: Send,
+        visible: VisibleQueues = None,
     ) -> None:
         self.user = user
         self.session_key = session_key

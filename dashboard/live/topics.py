@@ -133,7 +133,9 @@ def _read_queues(topics: set[str]) -> dict[str, Rows]:
 
 
 def _queue_with_reasons(
-    presented: Mapping[str, PresentedRow], name: str, reasons: Mapping[str, dict[str, int]]
+    presented: Mapping[str, PresentedRow],
+    name: str,
+    reasons: Mapping[str, dict[str, int]],
 ) -> Rows:
     """The queue's row, and why its gangs wait: its page shows more than the tree does."""
     if name not in presented:

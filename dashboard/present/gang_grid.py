@@ -50,7 +50,10 @@ def _placed_first(member: Member) -> tuple[int, str, int]:
 
 
 def squares(
-    members: Sequence[Member], label: str, css: str = "members", missing: int = 0
+    members: Sequence[Member],
+    label: str,
+    css: str = "members",
+    missing: int = 0,
 ) -> SafeString:
     read_out = len(members) <= _MOST_READ_OUT
     attributes = f'aria-label="{escape(label)}"'

@@ -40,7 +40,10 @@ def columns(wanted: str, resources: list[str]) -> tuple[str, ...]:
 
 
 def resource_lines(
-    board: QueueBoard, row: Mapping[str, Any], chosen: str = "", visible: Names = None
+    board: QueueBoard,
+    row: Mapping[str, Any],
+    chosen: str = "",
+    visible: Names = None,
 ) -> Context:
     """A line for each resource with its bar, figures and loans; `idle` ones have none here."""
     resources = page_resources(board)
@@ -73,7 +76,10 @@ def _is_idle(line: Mapping[str, Any]) -> bool:
 
 
 def _loan_words(
-    resource: str, row: Mapping[str, Any], loans: Iterable[Loan], visible: Names
+    resource: str,
+    row: Mapping[str, Any],
+    loans: Iterable[Loan],
+    visible: Names,
 ) -> str:
     """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a".
 

@@ -79,7 +79,10 @@ def _limits(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[Li
 
 
 def _own_limits(
-    row: QueueRow, resources: tuple[str, ...], inherited: tuple[Limit, ...], source: str
+    row: QueueRow,
+    resources: tuple[str, ...],
+    inherited: tuple[Limit, ...],
+    source: str,
 ) -> tuple[Limit, ...]:
     """The queue's capability, which has this source, and what it inherits where that is unset."""
     limits = []

@@ -59,7 +59,12 @@ def place(board: QueueBoard, resource: str) -> Iterator[Cell]:
 
 
 def _divide(
-    x: float, width: float, level: int, whole: int, queues: list[QueueRow], resource: str
+    x: float,
+    width: float,
+    level: int,
+    whole: int,
+    queues: list[QueueRow],
+    resource: str,
 ) -> Iterator[Cell]:
     """`whole` is what the parent deserves: what its children do not add up to stays empty."""
     sizes = [_deserved(queue, resource) for queue in queues]

@@ -49,7 +49,11 @@ def _given_in_place(text: str) -> str:
 
 
 def copies_of_manifest(
-    request: HttpRequest, text: str, cli: list[str], path: str, method: str = "POST"
+    request: HttpRequest,
+    text: str,
+    cli: list[str],
+    path: str,
+    method: str = "POST",
 ) -> dict[str, str]:
     """For what is sent as a document: it goes to the command's standard input."""
     document = _given_in_place(text.rstrip())

@@ -179,6 +179,10 @@ def display(request: HttpRequest) -> HttpResponse:
     messages.success(request, "Kept.")
     answer = redirect("account")
     answer.set_cookie(
-        THEME_COOKIE, theme, max_age=365 * 86_400, samesite="Lax", secure=request.is_secure()
+        THEME_COOKIE,
+        theme,
+        max_age=365 * 86_400,
+        samesite="Lax",
+        secure=request.is_secure(),
     )
     return answer

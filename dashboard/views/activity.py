@@ -271,6 +271,9 @@ def _export(request: HttpRequest, found: QuerySet[AuditEntry], kind: str) -> Str
     rows = map(_plain, all_rows(found))
     if kind == "csv":
         return streamed(
-            request, as_csv(rows, [*_COLUMNS, "before", "after"]), "text/csv", "audit.csv"
+            request,
+            as_csv(rows, [*_COLUMNS, "before", "after"]),
+            "text/csv",
+            "audit.csv",
         )
     return streamed(request, as_json_list(rows), "application/json", "audit.json")

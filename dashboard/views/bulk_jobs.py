@@ -98,7 +98,11 @@ def _with_obstacles(request: HttpRequest, rows: tuple[JobRow, ...], verb: Verb) 
 
 
 def _render_question(
-    request: HttpRequest, given: Any, verb: Verb, found: list[Context], possible: list[Context]
+    request: HttpRequest,
+    given: Any,
+    verb: Verb,
+    found: list[Context],
+    possible: list[Context],
 ) -> HttpResponse:
     users = set()
     for job in possible:
@@ -124,7 +128,10 @@ def _render_question(
 
 
 def _terminal_copies(
-    request: HttpRequest, verb: Verb, keys: list[str], given: Any
+    request: HttpRequest,
+    verb: Verb,
+    keys: list[str],
+    given: Any,
 ) -> dict[str, str]:
     """One command for each job; over HTTP one request, by the same filter or by names."""
     if verb.key in _ASKS_FIRST:

@@ -29,7 +29,10 @@ def wants_fragment(request: HttpRequest) -> bool:
 
 
 def render_page_or_part(
-    request: HttpRequest, page: str, part: str, context: dict[str, Any]
+    request: HttpRequest,
+    page: str,
+    part: str,
+    context: dict[str, Any],
 ) -> HttpResponse:
     """The template `page`, or `part` of it for a dialog."""
     if wants_fragment(request):

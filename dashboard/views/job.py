@@ -224,7 +224,9 @@ def _task_lines(gang: PodGroup) -> list[Context]:
 
 
 def _task_line(
-    task: Mapping[str, Any], phases: Mapping[str, int], request: Resources | None
+    task: Mapping[str, Any],
+    phases: Mapping[str, int],
+    request: Resources | None,
 ) -> Context:
     """`phases` counts its pods; `request` is None where it has none."""
     pod_spec = (task.get("template") or {}).get("spec") or {}

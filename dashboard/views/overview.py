@@ -121,7 +121,9 @@ def cluster_bars(board: QueueBoard) -> list[dict[str, Any]]:
 
 
 def holders(
-    board: QueueBoard, resource: str, visible: Collection[str] | None = None
+    board: QueueBoard,
+    resource: str,
+    visible: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Who has it: the leaf queues with the most of it, and the others in sum.
 

@@ -224,7 +224,10 @@ def _prospect(reading: PolicyReading, state: ClusterState, text: str) -> Context
 def _apply(request: HttpRequest, text: str) -> HttpResponse:
     expected = whole_number(request.POST.get("version", ""))
     saved = replace_policy(
-        text, by=actor(request), reason=request.POST.get("reason", ""), expected_version=expected
+        text,
+        by=actor(request),
+        reason=request.POST.get("reason", ""),
+        expected_version=expected,
     )
     if saved.changed:
         messages.success(
@@ -252,7 +255,10 @@ def back(request: HttpRequest) -> HttpResponse:
     try:
         expected = whole_number(request.POST.get("version", ""))
         saved = replace_policy(
-            found.text, by=actor(request), reason=f"back to {name}", expected_version=expected
+            found.text,
+            by=actor(request),
+            reason=f"back to {name}",
+            expected_version=expected,
         )
     except Stale as conflict:
         messages.error(request, str(conflict))

@@ -136,7 +136,10 @@ def _tabs(request: HttpRequest, name: str, row: Context) -> list[Context]:
 
 
 def _header(
-    request: HttpRequest, board: QueueBoard, rows: Mapping[str, Context], name: str
+    request: HttpRequest,
+    board: QueueBoard,
+    rows: Mapping[str, Context],
+    name: str,
 ) -> Context:
     row = rows[name]
     mine = access(request)

@@ -48,7 +48,11 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     shown = request.POST.getlist("queue") or None
     try:
         deleted = delete_queue(
-            name, cascade=cascade, by=actor(request), dry_run=not is_order, shown=shown
+            name,
+            cascade=cascade,
+            by=actor(request),
+            dry_run=not is_order,
+            shown=shown,
         )
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
@@ -102,7 +106,11 @@ def close_first(request: HttpRequest, name: str) -> HttpResponse:
     reason = request.POST.get("reason", "")
     try:
         planned = close_then_delete(
-            name, shown=shown, by=actor(request), reason=reason, dry_run=not is_order
+            name,
+            shown=shown,
+            by=actor(request),
+            reason=reason,
+            dry_run=not is_order,
         )
     except Queue.DoesNotExist:
         return no_such_queue(request, name)

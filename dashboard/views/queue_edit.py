@@ -296,7 +296,11 @@ def _page_of(name: str) -> str:
 
 
 def _switch_view(
-    request: HttpRequest, name: str, form: QueueForm, manifest: object, problem: str
+    request: HttpRequest,
+    name: str,
+    form: QueueForm,
+    manifest: object,
+    problem: str,
 ) -> HttpResponse:
     """What is typed so far, as form or as YAML. Nothing is saved and nothing is lost.
 
@@ -363,7 +367,10 @@ def _unreadable(problem: str) -> Verdict:
 
 
 def _conflict(
-    request: HttpRequest, name: str, context: Context, conflict: EditConflict
+    request: HttpRequest,
+    name: str,
+    context: Context,
+    conflict: EditConflict,
 ) -> HttpResponse:
     """Two users changed the same field.
 
@@ -395,7 +402,11 @@ def _three_values(change: FieldChange) -> Context:
 
 
 def _conflict_without_base(
-    request: HttpRequest, name: str, context: Context, manifest: object, conflict: StaleVersion
+    request: HttpRequest,
+    name: str,
+    context: Context,
+    manifest: object,
+    conflict: StaleVersion,
 ) -> HttpResponse:
     """Where it is not known what the reader started with, both versions are shown.
 

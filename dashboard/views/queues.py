@@ -118,7 +118,11 @@ def _map_context(board: QueueBoard, resource: str) -> dict[str, Any]:
 
 
 def _table_context(
-    request: HttpRequest, board: QueueBoard, view: str | None, resources: list[str], chosen: str
+    request: HttpRequest,
+    board: QueueBoard,
+    view: str | None,
+    resources: list[str],
+    chosen: str,
 ) -> dict[str, Any]:
     """All rows, also those that a search or a fold hides: the page's script shows them later."""
     seen = access(request).visible
@@ -183,7 +187,12 @@ def _table_context(
 
 
 def _hidden(
-    rows: list[Row], search: Search, found: set[str], folded: set[str], *, is_tree: bool
+    rows: list[Row],
+    search: Search,
+    found: set[str],
+    folded: set[str],
+    *,
+    is_tree: bool,
 ) -> set[str]:
     """What a search does not find, except for ancestors in a tree; else what folds hide."""
     if not search.terms and not search.problems:

@@ -145,7 +145,10 @@ def _forbidden(refusal: Forbidden) -> Violation:
 
 
 def _turned(
-    request: HttpRequest, choices: list[Any], manifest: Any, was_yaml: bool
+    request: HttpRequest,
+    choices: list[Any],
+    manifest: Any,
+    was_yaml: bool,
 ) -> HttpResponse:
     """From the form to YAML, or back where the form can show it."""
     form = form_from_manifest(manifest)

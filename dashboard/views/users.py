@@ -105,7 +105,9 @@ def grants(request: HttpRequest) -> HttpResponse:
         ),
         "groups": list(Group.objects.order_by("name").values_list("name", flat=True)[:500]),
         "copies": copies_of_call(
-            request, "grants/", {"user": "NAME", "role": next(iter(ROLES)), "queue": name}
+            request,
+            "grants/",
+            {"user": "NAME", "role": next(iter(ROLES)), "queue": name},
         ),
     }
     return render(request, "accounts/grants.html", context)

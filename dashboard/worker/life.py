@@ -68,7 +68,9 @@ def watch_over_itself(app: Celery) -> None:
         return
     queues = tuple(app.amqp.queues.consume_from)
     watch_beside(
-        _pulse, lambda: any(work_waits(settings.REDIS_URL, queue) for queue in queues), _end
+        _pulse,
+        lambda: any(work_waits(settings.REDIS_URL, queue) for queue in queues),
+        _end,
     )
 
 

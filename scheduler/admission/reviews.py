@@ -130,7 +130,10 @@ def _update_queue(request: Request, tree: QueueTree, facts: Facts) -> Verdict:
     else:
         known = tree.with_queue(old)
     return verdict_on(
-        read_queue(request.new, old, stored_state=state_of(request.old)), known, facts, old
+        read_queue(request.new, old, stored_state=state_of(request.old)),
+        known,
+        facts,
+        old,
     )
 
 

@@ -70,7 +70,12 @@ class Forbidden(Exception):
     """The caller may see the queue but lacks a permission on it."""
 
     def __init__(
-        self, permission: Permission, queue: str, doing: str = "", *, message: str = ""
+        self,
+        permission: Permission,
+        queue: str,
+        doing: str = "",
+        *,
+        message: str = "",
     ) -> None:
         self.permission = permission
         self.queue = queue

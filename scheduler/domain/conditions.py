@@ -16,7 +16,12 @@ Stored = Mapping[str, Any]
 
 
 def condition(
-    kind: str, reason: str, message: str, since: str, *, holds: bool = True
+    kind: str,
+    reason: str,
+    message: str,
+    since: str,
+    *,
+    holds: bool = True,
 ) -> dict[str, Any]:
     if holds:
         status = "True"
@@ -32,7 +37,11 @@ def condition(
 
 
 def queue_conditions(
-    name: str, standing: DerivedState, stored: Iterable[Stored], live: int, since: str
+    name: str,
+    standing: DerivedState,
+    stored: Iterable[Stored],
+    live: int,
+    since: str,
 ) -> list[dict[str, Any]]:
     """Only those that are true.
 
@@ -53,7 +62,10 @@ def queue_conditions(
 
 def _as_stored(stored: Stored) -> dict[str, Any]:
     return condition(
-        stored["type"], stored.get("reason", ""), stored.get("message", ""), stored.get("since", "")
+        stored["type"],
+        stored.get("reason", ""),
+        stored.get("message", ""),
+        stored.get("since", ""),
     )
 
 

@@ -57,7 +57,9 @@ def _read_requirement(match: re.Match[str]) -> LabelRequirement:
         return LabelRequirement(match["gone"], negated=True)
     if match["word"]:
         return LabelRequirement(
-            match["key"], _read_values(match["values"]), negated=match["word"] == "notin"
+            match["key"],
+            _read_values(match["values"]),
+            negated=match["word"] == "notin",
         )
     if match["sign"]:
         return LabelRequirement(match["key"], (match["value"],), negated=match["sign"] == "!=")

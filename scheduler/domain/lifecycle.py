@@ -55,7 +55,13 @@ class NotAllowed(Exception):
     """
 
     def __init__(
-        self, message: str, *, rule_id: str, queue: str, first: str = "", fix: str = ""
+        self,
+        message: str,
+        *,
+        rule_id: str,
+        queue: str,
+        first: str = "",
+        fix: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -104,7 +110,9 @@ _NOTHING_WANTED = _Wanted()
 
 
 def derive(
-    tree: QueueTree, live: Mapping[str, int], unknown: Collection[str] = frozenset()
+    tree: QueueTree,
+    live: Mapping[str, int],
+    unknown: Collection[str] = frozenset(),
 ) -> dict[str, DerivedState]:
     """The state of every queue.
 
@@ -124,7 +132,10 @@ def derive(
 
 
 def derived_state_of(
-    tree: QueueTree, name: str, live: Mapping[str, int], unknown: Collection[str] = frozenset()
+    tree: QueueTree,
+    name: str,
+    live: Mapping[str, int],
+    unknown: Collection[str] = frozenset(),
 ) -> DerivedState:
     """What one queue is: as `derive` has it, looking only at the way up and at what is below."""
     return derive(tree.branch(name), live, unknown)[name]
@@ -182,7 +193,10 @@ def _is_closed(standing: DerivedState | None) -> bool:
 
 
 def _derived_state(
-    requested: QueueState, state: QueueState, above: _Wanted, wanted: _Wanted
+    requested: QueueState,
+    state: QueueState,
+    above: _Wanted,
+    wanted: _Wanted,
 ) -> DerivedState:
     closed_by = ""
     if wanted.closed and requested is not QueueState.CLOSED:
@@ -298,7 +312,10 @@ _PARTICIPLE = {
 def _judge_open(case: _Case) -> Judgement:
     if case.first_above:
         return _parent_first(
-            case, QueueCommand.OPEN, case.first_above, case.first_above == case.closed_above
+            case,
+            QueueCommand.OPEN,
+            case.first_above,
+            case.first_above == case.closed_above,
         )
     if case.requested is QueueState.OPEN and not case.is_unknown:
         return Judgement(nothing_because=f"{case.name} is already Open.")
@@ -357,7 +374,10 @@ def _judge_resume(case: _Case) -> Judgement:
 
 
 def _parent_first(
-    case: _Case, command: QueueCommand, ancestor: str, ancestor_is_closed: bool
+    case: _Case,
+    command: QueueCommand,
+    ancestor: str,
+    ancestor_is_closed: bool,
 ) -> Judgement:
     condition = "suspended"
     remedy = "resume"
@@ -371,7 +391,11 @@ def _parent_first(
     fix = f"{remedy} {ancestor} first"
     return Judgement(
         refusal=NotAllowed(
-            message, rule_id="parent_not_open", queue=case.name, first=ancestor, fix=fix
+            message,
+            rule_id="parent_not_open",
+            queue=case.name,
+            first=ancestor,
+            fix=fix,
         )
     )
 

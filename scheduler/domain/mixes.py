@@ -34,7 +34,13 @@ SHAPES: Final = {
     shape.name: shape
     for shape in (
         Shape(
-            "train", (2, 8), (6, 8), (48, 60), (60, 240), gpus=(1, 2, 4), priority=("", "", "high")
+            "train",
+            (2, 8),
+            (6, 8),
+            (48, 60),
+            (60, 240),
+            gpus=(1, 2, 4),
+            priority=("", "", "high"),
         ),
         Shape("finetune", (1, 4), (6,), (40,), (30, 120), gpus=(1, 2)),
         Shape("pretrain", (4, 8), (7,), (60,), (120, 300), gpus=(8,), priority=("high",)),
@@ -136,7 +142,10 @@ def _weighted_choice(chance: random.Random, weights: Mapping[str, float]) -> str
 
 
 def _choose_target(
-    chance: random.Random, mix: Mix, shape: Shape, targets: Sequence[Target]
+    chance: random.Random,
+    mix: Mix,
+    shape: Shape,
+    targets: Sequence[Target],
 ) -> Target:
     wants_gpu = max(shape.gpus) > 0
     if wants_gpu:
@@ -175,7 +184,10 @@ def manifest_of(chance: random.Random, shape: Shape, name: str, target: Target) 
 
 
 def _task_manifest(
-    replicas: int, least: int, requests: Mapping[str, str], seconds: float
+    replicas: int,
+    least: int,
+    requests: Mapping[str, str],
+    seconds: float,
 ) -> dict[str, Any]:
     return {
         "name": "worker",

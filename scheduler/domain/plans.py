@@ -156,7 +156,9 @@ def _planned_effect(
 ) -> Plan:
     changed_tree = tree.with_queue(replace(tree[name], state=requested))
     after = derive(
-        changed_tree, {queue: load.live for queue, load in loads.items()}, set(unknown) - {name}
+        changed_tree,
+        {queue: load.live for queue, load in loads.items()},
+        set(unknown) - {name},
     )
     scene = _Scene(changed_tree, name, before, after, loads)
     changes = changes_between(before, after, changed_tree, loads)
@@ -194,7 +196,11 @@ def changes_between(
 
 
 def describe(
-    tree: QueueTree, name: str, before: DerivedState, after: DerivedState, loads: Mapping[str, Load]
+    tree: QueueTree,
+    name: str,
+    before: DerivedState,
+    after: DerivedState,
+    loads: Mapping[str, Load],
 ) -> str:
     """One sentence on what the queue became and why."""
     if before.state is after.state:
@@ -230,7 +236,10 @@ def _held_because(standing: DerivedState) -> str:
 
 
 def _meaning_of_state(
-    tree: QueueTree, name: str, standing: DerivedState, loads: Mapping[str, Load]
+    tree: QueueTree,
+    name: str,
+    standing: DerivedState,
+    loads: Mapping[str, Load],
 ) -> str:
     if standing.state is QueueState.CLOSING:
         return f"it takes no new jobs and is Closed when {_what_is_left(tree, name, loads)}"

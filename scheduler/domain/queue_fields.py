@@ -125,7 +125,12 @@ QUEUE_FIELDS: Final = (
         is_scheduled=True,
     ),
     QueueField(
-        "parent", FieldKind.QUEUE, "Parent", "root", ChangedBy.PARENT_ADMIN, is_scheduled=True
+        "parent",
+        FieldKind.QUEUE,
+        "Parent",
+        "root",
+        ChangedBy.PARENT_ADMIN,
+        is_scheduled=True,
     ),
     QueueField(
         "priority",

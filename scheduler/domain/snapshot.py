@@ -122,11 +122,21 @@ class Snapshot:
         node_table = NodeTable.build(nodes, resources)
         classes = ClassTable(resources)
         groups = group_table(
-            podgroups, {queue.name: row for row, queue in enumerate(ordered)}, resources
+            podgroups,
+            {queue.name: row for row, queue in enumerate(ordered)},
+            resources,
         )
         pod_table = _pod_table(pods, groups, node_table, classes)
         return cls(
-            resources, node_table, ordered, classes, groups, pod_table, taken_at, session, paused
+            resources,
+            node_table,
+            ordered,
+            classes,
+            groups,
+            pod_table,
+            taken_at,
+            session,
+            paused,
         )
 
     def copy(self) -> Self:
@@ -136,7 +146,10 @@ class Snapshot:
         """
         sums = self.aggregates
         other = replace(
-            self, classes=self.classes.copy(), groups=self.groups.copy(), pods=self.pods.copy()
+            self,
+            classes=self.classes.copy(),
+            groups=self.groups.copy(),
+            pods=self.pods.copy(),
         )
         other.__dict__["aggregates"] = sums.copy()
         return other
@@ -282,7 +295,10 @@ def _as_queue(queue: Queue | QueueSpec) -> Queue:
 
 
 def _all_resources(
-    nodes: list[Node], queues: Sequence[Queue], podgroups: list[PodGroup], pods: list[Pod]
+    nodes: list[Node],
+    queues: Sequence[Queue],
+    podgroups: list[PodGroup],
+    pods: list[Pod],
 ) -> tuple[str, ...]:
     return resource_names(
         *(node.allocatable for node in nodes),
@@ -293,7 +309,9 @@ def _all_resources(
 
 
 def group_table(
-    podgroups: Sequence[PodGroup], queue_rows: Mapping[str, int], resources: Sequence[str]
+    podgroups: Sequence[PodGroup],
+    queue_rows: Mapping[str, int],
+    resources: Sequence[str],
 ) -> GroupTable:
     """Columns from values."""
     queues = [queue_rows.get(group.queue, NO_QUEUE) for group in podgroups]
@@ -346,7 +364,10 @@ def _row_of_node(pod: Pod, nodes: NodeTable) -> int:
 
 
 def _pod_table(
-    pods: Iterable[Pod], groups: GroupTable, nodes: NodeTable, classes: ClassTable
+    pods: Iterable[Pod],
+    groups: GroupTable,
+    nodes: NodeTable,
+    classes: ClassTable,
 ) -> PodTable:
     members = [pod for pod in pods if pod.podgroup in groups.rows]
     return PodTable.of(

@@ -185,7 +185,9 @@ class Columns:
             addition = values[name]
             if isinstance(column, np.ndarray):
                 setattr(
-                    self, name, np.concatenate([column, np.asarray(addition, dtype=column.dtype)])
+                    self,
+                    name,
+                    np.concatenate([column, np.asarray(addition, dtype=column.dtype)]),
                 )
             else:
                 column.extend(addition)
@@ -386,13 +388,23 @@ def status_mask(*statuses: PodStatus) -> Mask:
 
 
 IS_ALLOCATED: Final = status_mask(
-    PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING
+    PodStatus.ALLOCATED,
+    PodStatus.BINDING,
+    PodStatus.BOUND,
+    PodStatus.RUNNING,
 )
 IS_READY: Final = status_mask(
-    PodStatus.ALLOCATED, PodStatus.BINDING, PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED
+    PodStatus.ALLOCATED,
+    PodStatus.BINDING,
+    PodStatus.BOUND,
+    PodStatus.RUNNING,
+    PodStatus.SUCCEEDED,
 )
 IS_SCHEDULED: Final = status_mask(
-    PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED, PodStatus.FAILED
+    PodStatus.BOUND,
+    PodStatus.RUNNING,
+    PodStatus.SUCCEEDED,
+    PodStatus.FAILED,
 )
 OCCUPIES_NODE: Final = status_mask(
     PodStatus.ALLOCATED,

@@ -51,7 +51,11 @@ def _resource_names(points: Sequence[Point], figure: str) -> list[str]:
 
 
 def _averages_per_step(
-    points: Sequence[Point], times: Times, edges: Times, figure: str, resource: str
+    points: Sequence[Point],
+    times: Times,
+    edges: Times,
+    figure: str,
+    resource: str,
 ) -> list[int | None]:
     found = []
     for _, data in points:

@@ -229,7 +229,10 @@ def target_of(job: TraceJob, number: int, targets: Sequence[Target]) -> Target:
 
 
 def manifest_of(
-    job: TraceJob, number: int, targets: Sequence[Target], name: str = "trace"
+    job: TraceJob,
+    number: int,
+    targets: Sequence[Target],
+    name: str = "trace",
 ) -> tuple[str, dict[str, Any]]:
     """Its owner and the job."""
     target = target_of(job, number, targets)

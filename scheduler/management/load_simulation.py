@@ -114,7 +114,11 @@ def simulate_load(scenario: Scenario, options: Namespace, out: TextIO, complaint
 
 
 def _write(
-    scenario: Scenario, options: Namespace, seconds: float, results: list[Result], out: TextIO
+    scenario: Scenario,
+    options: Namespace,
+    seconds: float,
+    results: list[Result],
+    out: TextIO,
 ) -> None:
     load = Path(options.load).name
     duration = f"{seconds:,.0f} simulated seconds"
@@ -146,7 +150,9 @@ def _print_table(about: str, results: list[Result], out: TextIO) -> None:
 
 @contextmanager
 def _progress(
-    complaints: TextIO, name: str, seconds: float
+    complaints: TextIO,
+    name: str,
+    seconds: float,
 ) -> Iterator[Callable[[float, Measures], None] | None]:
     """Shows on a terminal how far the run is. Writes nothing elsewhere."""
     if not complaints.isatty():
@@ -172,7 +178,10 @@ def _progress(
 
 
 def simulate_rest(
-    scenarios: Sequence[Scenario], options: Namespace, out: TextIO, complaints: TextIO
+    scenarios: Sequence[Scenario],
+    options: Namespace,
+    out: TextIO,
+    complaints: TextIO,
 ) -> int:
     """Exit code 1 if one of the clusters does not come to rest under one of the policies."""
     found: list[tuple[str, str, Rest]] = []

@@ -153,7 +153,10 @@ def _write_warnings(scenarios: list[Scenario], complaints: TextIO) -> None:
 
 
 def _simulate_forward(
-    scenarios: list[Scenario], options: Namespace, out: TextIO, complaints: TextIO
+    scenarios: list[Scenario],
+    options: Namespace,
+    out: TextIO,
+    complaints: TextIO,
 ) -> int:
     """One scenario under a load, or each until it rests."""
     _write_warnings(scenarios, complaints)

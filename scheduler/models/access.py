@@ -27,7 +27,11 @@ class Grant(models.Model):
         related_name="grants",
     )
     group = models.ForeignKey(
-        "auth.Group", null=True, blank=True, on_delete=models.CASCADE, related_name="grants"
+        "auth.Group",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="grants",
     )
     role = models.CharField(max_length=16, choices=one_of(Role))
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="grants")
@@ -43,7 +47,9 @@ class Grant(models.Model):
                 name="grant_is_for_a_user_or_a_group",
             ),
             models.UniqueConstraint(
-                fields=["user", "queue", "role"], condition=Q(group=None), name="grant_to_user_once"
+                fields=["user", "queue", "role"],
+                condition=Q(group=None),
+                name="grant_to_user_once",
             ),
             models.UniqueConstraint(
                 fields=["group", "queue", "role"],
@@ -75,7 +81,9 @@ class ApiToken(models.Model):
         ordering = ("-id",)
         constraints = [
             models.UniqueConstraint(
-                fields=["user", "name"], condition=Q(revoked_at=None), name="token_name_once_a_user"
+                fields=["user", "name"],
+                condition=Q(revoked_at=None),
+                name="token_name_once_a_user",
             )
         ]
 

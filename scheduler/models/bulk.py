@@ -40,7 +40,9 @@ def _sqlite_column(name: str, kind: str, path: str) -> str:
 
 
 def columns_table(
-    alias: str, columns: Columns, values: Sequence[Sequence[Any]]
+    alias: str,
+    columns: Columns,
+    values: Sequence[Sequence[Any]],
 ) -> tuple[str, list[Any]]:
     """A FROM item with these columns, and the parameters that fill it: `values` has one list a
     column.

@@ -27,7 +27,11 @@ class Glob(Lookup):
         return self._compared(compiler, connection, "GLOB", _FOR_GLOB)
 
     def _compared(
-        self, compiler: Any, connection: Any, operator: str, escapes: dict[int, str]
+        self,
+        compiler: Any,
+        connection: Any,
+        operator: str,
+        escapes: dict[int, str],
     ) -> tuple[str, tuple[Any, ...]]:
         column, parameters = self.process_lhs(compiler, connection)
         return f"{column} {operator} %s", (*parameters, str(self.rhs).translate(escapes))

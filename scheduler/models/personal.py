@@ -84,7 +84,9 @@ class BulkRun(models.Model):
     request_id = models.CharField(max_length=64, blank=True, default="")
     query = models.CharField(max_length=1024, blank=True, default="")
     state = models.CharField(
-        max_length=8, choices=[(state, state) for state in STATES], default=WAITING
+        max_length=8,
+        choices=[(state, state) for state in STATES],
+        default=WAITING,
     )
     claimed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

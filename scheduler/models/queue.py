@@ -32,7 +32,11 @@ class Queue(Named):
 
     name = models.CharField(max_length=253)
     parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children"
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="children",
     )
     weight = models.PositiveIntegerField(default=1)
     capability = ResourcesField()
@@ -50,7 +54,10 @@ class Queue(Named):
 
     wish = models.CharField(max_length=16, choices=one_of(_WISHES), default=QueueState.OPEN.value)
     state = models.CharField(
-        max_length=16, choices=one_of(QueueState), default=QueueState.OPEN.value, db_index=True
+        max_length=16,
+        choices=one_of(QueueState),
+        default=QueueState.OPEN.value,
+        db_index=True,
     )
     closed_by = models.CharField(max_length=253, blank=True, default="")
     suspended_by = models.CharField(max_length=253, blank=True, default="")
@@ -122,11 +129,17 @@ class PlannedDeletion(models.Model):
     """
 
     queue = models.OneToOneField(
-        Queue, on_delete=models.CASCADE, primary_key=True, related_name="planned_deletion"
+        Queue,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="planned_deletion",
     )
     queues = models.JSONField()  # the names as they were shown, the queue itself last
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
     actor = models.CharField(max_length=150)
     door = models.CharField(max_length=16)
@@ -146,7 +159,10 @@ class QueueFigures(models.Model):
     """
 
     queue = models.OneToOneField(
-        Queue, on_delete=models.CASCADE, primary_key=True, related_name="figures"
+        Queue,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="figures",
     )
     allocated = ResourcesField()  # what pods hold on nodes: bound, running or leaving
     # the part of it that is on its way out, or on a node that does not answer

@@ -59,7 +59,9 @@ class Event(models.Model):
     WARNING = "Warning"
 
     type = models.CharField(
-        max_length=8, choices=[(NORMAL, NORMAL), (WARNING, WARNING)], default=NORMAL
+        max_length=8,
+        choices=[(NORMAL, NORMAL), (WARNING, WARNING)],
+        default=NORMAL,
     )
     kind = models.CharField(max_length=16)  # Queue, PodGroup, Job, Pod, Node, Cluster
     namespace = models.CharField(max_length=63, blank=True, default="")

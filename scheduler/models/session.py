@@ -21,7 +21,9 @@ class SchedulingSession(models.Model):
 
     number = models.PositiveBigIntegerField(unique=True)
     state = models.CharField(
-        max_length=12, choices=[(state, state) for state in STATES], default=RUNNING
+        max_length=12,
+        choices=[(state, state) for state in STATES],
+        default=RUNNING,
     )
     worker = models.CharField(max_length=128, blank=True, default="")
     fencing_token = models.PositiveBigIntegerField(default=0)
@@ -109,7 +111,10 @@ class Eviction(models.Model):
     """
 
     session = models.ForeignKey(
-        SchedulingSession, null=True, on_delete=models.SET_NULL, related_name="evictions"
+        SchedulingSession,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="evictions",
     )
     session_number = models.PositiveBigIntegerField()
     pod_name = models.CharField(max_length=320)
@@ -183,7 +188,11 @@ class ClusterState(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True)
     pause_reason = models.CharField(max_length=1024, blank=True, default="")
     policy = models.ForeignKey(
-        PolicyVersion, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        PolicyVersion,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
     last_session = models.PositiveBigIntegerField(default=0)
     last_session_at = models.DateTimeField(null=True, blank=True)

@@ -82,7 +82,11 @@ class Job(Named):
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="jobs")
     owner = models.CharField(max_length=150, blank=True, default="", db_index=True)
     owner_user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
     min_available = models.PositiveIntegerField()
     min_success = models.PositiveIntegerField(null=True, blank=True)
@@ -136,7 +140,11 @@ class PodGroup(Named):
     object_uid = models.UUIDField(null=True, blank=True)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="podgroups")
     job = models.OneToOneField(
-        Job, null=True, blank=True, on_delete=models.CASCADE, related_name="podgroup"
+        Job,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="podgroup",
     )
     owner = models.CharField(max_length=150, blank=True, default="")
     min_member = models.PositiveIntegerField(default=1)

@@ -79,7 +79,9 @@ class Cluster:
 
 
 def _join_by_key(
-    old: Iterable[Value], new: Iterable[Value], key: Callable[[Value], str]
+    old: Iterable[Value],
+    new: Iterable[Value],
+    key: Callable[[Value], str],
 ) -> tuple[Value, ...]:
     """New values replace old ones with the same key."""
     joined = {key(value): value for value in old}
@@ -122,7 +124,10 @@ def _refuse_uncountable(nodes: Iterable[Node], fields: Fields) -> None:
 
 
 def _read_all(
-    fields: Fields, key: str, read: Callable[[Fields], Value], name: Callable[[Value], str]
+    fields: Fields,
+    key: str,
+    read: Callable[[Fields], Value],
+    name: Callable[[Value], str],
 ) -> tuple[Value, ...]:
     values: dict[str, Value] = {}
     for item in fields.items(key):
@@ -134,7 +139,9 @@ def _read_all(
 
 
 def _read_group(
-    fields: Fields, classes: Mapping[str, PriorityClass], said: dict[str, int]
+    fields: Fields,
+    classes: Mapping[str, PriorityClass],
+    said: dict[str, int],
 ) -> PodGroup:
     fingerprint = fields.whole("said", default=0, least=-(2**63), most=2**63 - 1)
     group = read_podgroup(fields, classes)

@@ -214,7 +214,11 @@ def _unknown_flag(place: str, notices: _Notices) -> None:
 
 
 def _keep_flag(
-    flags: dict[Flag, bool], flag: Flag, value: bool, place: str, notices: _Notices
+    flags: dict[Flag, bool],
+    flag: Flag,
+    value: bool,
+    place: str,
+    notices: _Notices,
 ) -> None:
     if flags.setdefault(flag, value) != value:
         notices.refuse(place, "is given in both spellings, with different values")
@@ -241,7 +245,9 @@ def _read_plugin_arguments(name: str, fields: Fields, notices: _Notices) -> dict
 
 
 def _with_lifted_factor(
-    arguments: dict[str, object], fields: Fields, notices: _Notices
+    arguments: dict[str, object],
+    fields: Fields,
+    notices: _Notices,
 ) -> dict[str, object]:
     """Volcano reads a factor below 1 as its default."""
     factor = arguments.get("overcommit-factor")
@@ -256,7 +262,10 @@ def _with_lifted_factor(
 
 
 def _read_arguments(
-    fields: Fields, readers: Mapping[str, Reader], unused: frozenset[str], notices: _Notices
+    fields: Fields,
+    readers: Mapping[str, Reader],
+    unused: frozenset[str],
+    notices: _Notices,
 ) -> dict[str, object]:
     found: dict[str, object] = {}
     for key in fields:

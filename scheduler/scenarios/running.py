@@ -51,7 +51,10 @@ def _run_steps(scenario: Scenario) -> Iterator[Run]:
 
 
 def _run_once(
-    name: str, snapshot: Snapshot, policy: Policy, actions: tuple[str, ...] | None = None
+    name: str,
+    snapshot: Snapshot,
+    policy: Policy,
+    actions: tuple[str, ...] | None = None,
 ) -> Run:
     return Run(name, snapshot, run_session(snapshot, policy, actions))
 

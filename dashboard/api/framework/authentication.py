@@ -44,7 +44,10 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
 
 def actor_of(
-    request: Any, door: Door | None = None, access: Access | None = None, reason: str = ""
+    request: Any,
+    door: Door | None = None,
+    access: Access | None = None,
+    reason: str = "",
 ) -> Actor:
     """Who asks, for services. `access` is what they may do, where that is known already."""
     token = getattr(request, "auth", None)

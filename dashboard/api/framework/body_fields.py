@@ -19,7 +19,12 @@ def given_fields(body: Any) -> Mapping[str, Any]:
 
 
 def given_text(
-    body: Any, name: str, default: str = "", *, required: bool = False, longest: int = 253
+    body: Any,
+    name: str,
+    default: str = "",
+    *,
+    required: bool = False,
+    longest: int = 253,
 ) -> str:
     value = given_fields(body).get(name, default)
     if value is None:

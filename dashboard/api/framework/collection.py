@@ -103,7 +103,10 @@ class EndpointSet(ViewSetMixin, Endpoint):
         return wants_json and wanted_fields(self.request) is None
 
     def stamped_page(
-        self, query: QuerySet[Any], *joined: str, **stamps: Any
+        self,
+        query: QuerySet[Any],
+        *joined: str,
+        **stamps: Any,
     ) -> tuple[CursorPages, Objects]:
         """The rows of a page with nothing but their keys and stamps.
 
@@ -187,7 +190,10 @@ class EndpointSet(ViewSetMixin, Endpoint):
         return body
 
     def _try_item(
-        self, index: int, item: Any, make: Callable[[Any], Response]
+        self,
+        index: int,
+        item: Any,
+        make: Callable[[Any], Response],
     ) -> Response | Exception:
         make_item = partial(make, item)
         try:

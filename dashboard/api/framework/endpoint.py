@@ -278,7 +278,12 @@ class Endpoint(APIView):
         return self.response_with(body, 201, **more)
 
     def response_with(
-        self, body: Any, status: int = 200, *, version: int | None = None, location: str = ""
+        self,
+        body: Any,
+        status: int = 200,
+        *,
+        version: int | None = None,
+        location: str = "",
     ) -> Response:
         headers = {}
         if version is not None and not self.dry_run:
@@ -289,7 +294,11 @@ class Endpoint(APIView):
         return Response(body, status=status, headers=headers)
 
     def finalize_response(
-        self, request: Request, response: Response, *args: Any, **kwargs: Any
+        self,
+        request: Request,
+        response: Response,
+        *args: Any,
+        **kwargs: Any,
     ) -> Response:
         response = super().finalize_response(request, response, *args, **kwargs)
         if getattr(response, "exception", False):

@@ -89,7 +89,12 @@ class Keyed:
 
 
 def keyed_request(
-    user: Any, key: str, method: str, path: str, body: bytes, secrets: tuple[str, ...]
+    user: Any,
+    key: str,
+    method: str,
+    path: str,
+    body: bytes,
+    secrets: tuple[str, ...],
 ) -> Keyed:
     if len(key) > LONGEST_KEY or not key.isprintable():
         message = f"An Idempotency-Key has at most {LONGEST_KEY} printable characters."

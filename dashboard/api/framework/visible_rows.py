@@ -20,7 +20,9 @@ def visible(query: QuerySet[Any], access: Access, column: str = "queue") -> Quer
 
 
 def visible_by_name(
-    query: QuerySet[Any], access: Access, column: str = "queue_name"
+    query: QuerySet[Any],
+    access: Access,
+    column: str = "queue_name",
 ) -> QuerySet[Any]:
     """Rows that name a queue that the caller may see."""
     if access.visible is None:

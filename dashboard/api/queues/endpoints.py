@@ -126,7 +126,10 @@ class Queues(EndpointSet):
 
     def _cached_list(self, found: QuerySet[Queue]) -> Response:
         pages, rows = self.stamped_page(
-            found, "figures__session", spec=stamp_of(Queue), now=stamp_of(QueueFigures)
+            found,
+            "figures__session",
+            spec=stamp_of(Queue),
+            now=stamp_of(QueueFigures),
         )
         counts = queue_counts()
         stamps = {}
@@ -257,7 +260,10 @@ class Queues(EndpointSet):
     def keep(self, request: Request, name: str) -> Response:
         self.row_or_404()
         kept = keep_queue(
-            name, by=self.actor, dry_run=self.dry_run, expected_version=self.expected_version
+            name,
+            by=self.actor,
+            dry_run=self.dry_run,
+            expected_version=self.expected_version,
         )
         if kept:
             message = f"{name} is kept: it will not be deleted."

@@ -27,7 +27,10 @@ _EXAMPLE = OpenApiExample(
 
 
 _COMMAND = Operation(
-    schema.CommandAnswer, takes=schema.Reason, errors=(404, 409, 412), optional_body=True
+    schema.CommandAnswer,
+    takes=schema.Reason,
+    errors=(404, 409, 412),
+    optional_body=True,
 )
 _READ = Operation(schema.Queue)
 _DELETE = Operation(
@@ -57,7 +60,11 @@ OPERATIONS: Mapping[str, Operation] = {
     "list": Operation(schema.Queue, many=True, summary="All queues that you may see"),
     "retrieve": _READ,
     "create": Operation(
-        schema.saved(schema.Queue), schema.QueueManifest, 201, bulk=True, examples=(_EXAMPLE,)
+        schema.saved(schema.Queue),
+        schema.QueueManifest,
+        201,
+        bulk=True,
+        examples=(_EXAMPLE,),
     ),
     "update": Operation(schema.saved(schema.Queue), schema.QueueManifest),
     "partial_update": Operation(schema.saved(schema.Queue), schema.QueueManifest),

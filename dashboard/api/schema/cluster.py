@@ -22,7 +22,9 @@ from scheduler.services.sessions.presets import PRESET_NAMES
 from scheduler.services.sessions.replay import MOST_WANTED
 
 NodeSpec = shape(
-    "NodeSpec", unschedulable=s.BooleanField(), taints=s.ListField(child=s.DictField(child=text()))
+    "NodeSpec",
+    unschedulable=s.BooleanField(),
+    taints=s.ListField(child=s.DictField(child=text())),
 )
 NodeStatus = shape(
     "NodeStatus",
@@ -66,7 +68,9 @@ NodeCommandAnswer = shape(
 )
 Empty = shape("Empty")
 Namespace = object_shape(
-    "Namespace", Empty(), shape("NamespaceStatus", phase=s.CharField(), queue=text())()
+    "Namespace",
+    Empty(),
+    shape("NamespaceStatus", phase=s.CharField(), queue=text())(),
 )
 NamespaceManifest = manifest_shape("Namespace", Empty(required=False))
 PriorityClassSpec = shape(
@@ -128,7 +132,10 @@ PolicyVersion = object_shape(
     )(),
 )
 SessionEffect = shape(
-    "SessionEffect", placed=s.IntegerField(), gangs=s.IntegerField(), evicted=s.IntegerField()
+    "SessionEffect",
+    placed=s.IntegerField(),
+    gangs=s.IntegerField(),
+    evicted=s.IntegerField(),
 )
 PolicyEffect = shape(
     "PolicyEffect",

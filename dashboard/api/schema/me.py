@@ -23,7 +23,9 @@ View = object_shape(
         shared=s.BooleanField(),
     )(),
     shape(
-        "ViewStatus", owner=s.CharField(), address=s.CharField(help_text="the page that shows it")
+        "ViewStatus",
+        owner=s.CharField(),
+        address=s.CharField(help_text="the page that shows it"),
     )(),
 )
 GivenView = shape(
@@ -73,7 +75,10 @@ GivenPreferences = shape(
 )
 GivenPassword = shape("GivenPassword", old=s.CharField(), new=s.CharField())
 PasswordChanged = shape(
-    "PasswordChanged", changed=s.BooleanField(), message=s.CharField(), dryRun=s.BooleanField()
+    "PasswordChanged",
+    changed=s.BooleanField(),
+    message=s.CharField(),
+    dryRun=s.BooleanField(),
 )
 BulkRun = object_shape(
     "BulkRun",

@@ -76,7 +76,9 @@ GivenMetadata = shape(
     annotations=s.DictField(child=text(), required=False),
 )
 GivenNamespacedMetadata = type(
-    "GivenNamespacedMetadata", (GivenMetadata,), {"namespace": s.CharField(required=False)}
+    "GivenNamespacedMetadata",
+    (GivenMetadata,),
+    {"namespace": s.CharField(required=False)},
 )
 
 
@@ -143,7 +145,12 @@ def page_of(item: Shape) -> Shape:
 Caution = shape("Caution", code=s.CharField(), message=s.CharField())
 Notice = shape("Notice", code=s.CharField(), queue=text(), field=text(), message=s.CharField())
 Violation = shape(
-    "Violation", ruleId=s.CharField(), queue=text(), field=text(), message=s.CharField(), fix=text()
+    "Violation",
+    ruleId=s.CharField(),
+    queue=text(),
+    field=text(),
+    message=s.CharField(),
+    fix=text(),
 )
 Problem = shape(
     "Problem",

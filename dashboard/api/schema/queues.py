@@ -241,5 +241,8 @@ ExportedQueue = shape(
     spec=GivenQueueSpec(),
 )
 Export = shape(
-    "Export", apiVersion=s.CharField(), kind=choice(("List",)), items=ExportedQueue(many=True)
+    "Export",
+    apiVersion=s.CharField(),
+    kind=choice(("List",)),
+    items=ExportedQueue(many=True),
 )

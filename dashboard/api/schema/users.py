@@ -59,7 +59,10 @@ Token = object_shape(
         expiresAt=maybe_moment(),
     )(),
     shape(
-        "TokenStatus", prefix=s.CharField(), lastUsedAt=maybe_moment(), revokedAt=maybe_moment()
+        "TokenStatus",
+        prefix=s.CharField(),
+        lastUsedAt=maybe_moment(),
+        revokedAt=maybe_moment(),
     )(),
 )
 NewToken = type("NewToken", (Token,), {"token": s.CharField(help_text="shown this one time only")})

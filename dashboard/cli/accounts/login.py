@@ -192,7 +192,10 @@ def _complete_context(incomplete: str) -> list[str]:
 ContextArgument = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="The context.", autocompletion=_complete_context, show_default=False
+        metavar="NAME",
+        help="The context.",
+        autocompletion=_complete_context,
+        show_default=False,
     ),
 ]
 

@@ -173,7 +173,10 @@ def uncordon(name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = Fal
     "vcctl node drain node-1 --yes",
 )
 def drain(
-    name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
+    name: NodeArgument = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> None:
     """Cordon a node and stop its pods; they start again on other nodes.
 
@@ -190,7 +193,10 @@ def drain(
     "vcctl node lose node-1 --yes",
 )
 def lose(
-    name: NodeArgument = "", reason: Reason = "", dry_run: DryRun = False, yes: Yes = False
+    name: NodeArgument = "",
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
 ) -> None:
     """Let a simulated node fail, to see what happens then. Asks first, unless you give --yes."""
     _order_with_care(_node_name(name, "lose"), "lose", reason, dry_run, yes)

@@ -131,7 +131,12 @@ def _wide_cells(job: Row) -> list[object]:
 
 
 def matching_jobs(
-    queue: str, namespace: str, everywhere: bool, phase: str, scheduler: str, like: str
+    queue: str,
+    namespace: str,
+    everywhere: bool,
+    phase: str,
+    scheduler: str,
+    like: str,
 ) -> list[dict[str, Any]]:
     """As Volcano: the scheduler's name is compared, and any part of a name will do."""
     where = namespace
@@ -455,7 +460,11 @@ def list_pods(
     job: Annotated[
         str,
         typer.Option(
-            "--job", "-j", metavar="JOB", help="Only pods of this job.", autocompletion=complete_job
+            "--job",
+            "-j",
+            metavar="JOB",
+            help="Only pods of this job.",
+            autocompletion=complete_job,
         ),
     ] = "",
     namespace: Namespace = "default",

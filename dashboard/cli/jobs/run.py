@@ -45,7 +45,11 @@ Queue = Annotated[
 Image = Annotated[
     str,
     typer.Option(
-        "--image", "-i", metavar="IMAGE", help="What its pods run.", show_default="busybox"
+        "--image",
+        "-i",
+        metavar="IMAGE",
+        help="What its pods run.",
+        show_default="busybox",
     ),
 ]
 Min = Annotated[
@@ -59,19 +63,31 @@ _AMOUNTS = "cpu=1000m,memory=100Mi"
 Requests = Annotated[
     str,
     typer.Option(
-        "--requests", "-R", metavar=_AMOUNTS, help="What each pod needs.", show_default=_AMOUNTS
+        "--requests",
+        "-R",
+        metavar=_AMOUNTS,
+        help="What each pod needs.",
+        show_default=_AMOUNTS,
     ),
 ]
 Limits = Annotated[
     str,
     typer.Option(
-        "--limits", "-L", metavar=_AMOUNTS, help="What each pod may use.", show_default=_AMOUNTS
+        "--limits",
+        "-L",
+        metavar=_AMOUNTS,
+        help="What each pod may use.",
+        show_default=_AMOUNTS,
     ),
 ]
 SchedulerOfJob = Annotated[
     str,
     typer.Option(
-        "--scheduler", "-S", metavar="NAME", help="Its scheduler.", show_default="volcano"
+        "--scheduler",
+        "-S",
+        metavar="NAME",
+        help="Its scheduler.",
+        show_default="volcano",
     ),
 ]
 File = Annotated[
@@ -157,7 +173,9 @@ def run_job(
     spec |= {field: value for field, value in given.items() if value}
     metadata = {"name": name, "namespace": namespace or "default"}
     submit(
-        [{"apiVersion": VERSION, "kind": "Job", "metadata": metadata, "spec": spec}], dry_run, form
+        [{"apiVersion": VERSION, "kind": "Job", "metadata": metadata, "spec": spec}],
+        dry_run,
+        form,
     )
 
 
@@ -178,7 +196,10 @@ def _refuse_flags_of_pods(given: Mapping[str, object]) -> None:
 
 
 def _with_options(
-    manifests: list[Any], name: str, namespace: str, given: Mapping[str, str]
+    manifests: list[Any],
+    name: str,
+    namespace: str,
+    given: Mapping[str, str],
 ) -> list[Any]:
     """The jobs of a file with the options of the command line, which count before the file."""
     if name and len(manifests) != 1:

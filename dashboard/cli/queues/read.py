@@ -116,7 +116,9 @@ def list_queues(
 
     def draw() -> None:
         output.show(
-            api().all("queues/", state=state, parent=parent, label=selector), form, queue_table
+            api().all("queues/", state=state, parent=parent, label=selector),
+            form,
+            queue_table,
         )
 
     draw_or_watch(draw, stay, interval)
@@ -169,7 +171,9 @@ def get_queue(**given: Any) -> None:
 
 @command(app, "children", "vcctl queue children root", "vcctl queue children research -o name")
 def list_children(
-    name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    form: Output = Format.TABLE,
 ) -> None:
     """The queues right below a queue."""
     wanted = queue_name(name, option, "list the children of")
@@ -236,7 +240,9 @@ def view_queue(**given: Any) -> None:
 
 @command(app, "explain", "vcctl queue explain team-a", "vcctl queue explain root -o json")
 def explain_queue(
-    name: QueueArgument = "", option: QueueOption = "", form: Output = Format.TABLE
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    form: Output = Format.TABLE,
 ) -> None:
     """Why the jobs of a queue, and of those below it, wait: the reason of each gang, and how many
     wait for which reason.

@@ -128,7 +128,10 @@ def _print_coloured(nodes: Sequence[tuple[str, Row]], resources: Sequence[str]) 
 
 
 def _coloured(
-    nodes: Sequence[tuple[str, Row]], resources: Sequence[str], is_whole: bool, cells: int
+    nodes: Sequence[tuple[str, Row]],
+    resources: Sequence[str],
+    is_whole: bool,
+    cells: int,
 ) -> Any:
     from rich.table import Table as RichTable
     from rich.text import Text

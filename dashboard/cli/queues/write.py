@@ -29,7 +29,11 @@ Weight = Annotated[
 State = Annotated[
     str,
     typer.Option(
-        "--state", "-S", metavar="STATE", help="Open, Closed or Suspended.", show_default=False
+        "--state",
+        "-S",
+        metavar="STATE",
+        help="Open, Closed or Suspended.",
+        show_default=False,
     ),
 ]
 Parent = Annotated[
@@ -251,7 +255,10 @@ def _without_empty(value: Any) -> Any:
 
 
 def update_with(
-    name: str, patch: Mapping[str, Any], dry_run: bool, form: Format = Format.TABLE
+    name: str,
+    patch: Mapping[str, Any],
+    dry_run: bool,
+    form: Format = Format.TABLE,
 ) -> None:
     wanted = {}
     for key, part in patch.items():

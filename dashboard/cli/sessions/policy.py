@@ -24,7 +24,11 @@ Given = Annotated[
 File = Annotated[
     str,
     typer.Option(
-        "--filename", "-f", metavar="FILE", help="The policy; the same as FILE.", show_default=False
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="The policy; the same as FILE.",
+        show_default=False,
     ),
 ]
 

@@ -66,7 +66,10 @@ class CommandManifest:
 
 
 def _open_manifest(
-    manifest: object, kind: str, versions: tuple[str, ...], known: tuple[str, ...]
+    manifest: object,
+    kind: str,
+    versions: tuple[str, ...],
+    known: tuple[str, ...],
 ) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
     if not isinstance(manifest, Mapping):
@@ -147,7 +150,11 @@ def _read_taint(reader: Reader, value: object, path: str) -> dict[str, str]:
             "invalid_value", f"{path}.key", f"{path}.key must be given.", "name the taint"
         )
     effect = reader.choice(
-        taint.get("effect"), f"{path}.effect", _EFFECTS, "NoSchedule", "invalid_value"
+        taint.get("effect"),
+        f"{path}.effect",
+        _EFFECTS,
+        "NoSchedule",
+        "invalid_value",
     )
     return {"key": key, "value": reader.text(taint.get("value"), f"{path}.value"), "effect": effect}
 
@@ -174,7 +181,9 @@ def read_namespace(manifest: object) -> Reading[NamespaceManifest]:
     if whole is None:
         return Reading(None, tuple(reader.violations))
     reader.unknown_fields(
-        reader.mapping(whole.get("spec"), "spec"), known_fields.NAMESPACE_SPEC, "spec"
+        reader.mapping(whole.get("spec"), "spec"),
+        known_fields.NAMESPACE_SPEC,
+        "spec",
     )
     check_status(reader, whole, known_fields.NAMESPACE_STATUS)
     metadata = read_metadata(reader, whole)
@@ -217,7 +226,10 @@ def with_spec(manifest: object) -> object:
 
 def read_priority_class(manifest: object) -> Reading[PriorityClassManifest]:
     reader, whole = _open_manifest(
-        with_spec(manifest), "PriorityClass", PRIORITY_CLASS_VERSIONS, ("spec", "status")
+        with_spec(manifest),
+        "PriorityClass",
+        PRIORITY_CLASS_VERSIONS,
+        ("spec", "status"),
     )
     if whole is None:
         return Reading(None, tuple(reader.violations))
@@ -286,7 +298,11 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
     reader.unknown_fields(metadata, known_fields.METADATA, "metadata")
     _point_out_unread(reader, whole)
     kind = reader.choice(
-        target.get("kind"), "target.kind", ("Queue", "Job"), "Queue", "invalid_kind"
+        target.get("kind"),
+        "target.kind",
+        ("Queue", "Job"),
+        "Queue",
+        "invalid_kind",
     )
     command = CommandManifest(
         action=reader.text(whole.get("action"), "action", longest=64),
@@ -307,7 +323,10 @@ def read_command(manifest: object) -> Reading[CommandManifest]:
 
 
 def _namespace_of_target(
-    reader: Reader, kind: str, target: Mapping[str, object], metadata: Mapping[str, object]
+    reader: Reader,
+    kind: str,
+    target: Mapping[str, object],
+    metadata: Mapping[str, object],
 ) -> str:
     """As the target says, else as the command's own metadata; a queue has none."""
     if kind != "Job":

@@ -72,7 +72,11 @@ def _check_requirement(reader: Reader, given: Mapping[str, object], path: str) -
             f"write one of {', '.join(_OPERATORS)}",
         )
     operator = reader.choice(
-        given.get("operator"), f"{path}.operator", _OPERATORS, "", "invalid_value"
+        given.get("operator"),
+        f"{path}.operator",
+        _OPERATORS,
+        "",
+        "invalid_value",
     )
     values = []
     for index, item in enumerate(reader.items(given.get("values"), f"{path}.values")):

@@ -75,7 +75,11 @@ def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
 
 
 def _read_mark(
-    reader: Reader, marks: Mapping[str, str], key: str, most: int, here: str
+    reader: Reader,
+    marks: Mapping[str, str],
+    key: str,
+    most: int,
+    here: str,
 ) -> float | None:
     """A number that stands in an annotation or, there being none, in a label."""
     text = marks.get(key)
@@ -102,7 +106,10 @@ def _read_number(text: str) -> float | None:
 
 
 def _entries_of(
-    reader: Reader, spec: Mapping[str, object], path: str, key: str
+    reader: Reader,
+    spec: Mapping[str, object],
+    path: str,
+    key: str,
 ) -> list[tuple[int, object]]:
     return list(enumerate(reader.items(spec.get(key), f"{path}.{key}")))
 
@@ -132,7 +139,10 @@ def is_sidecar(container: object) -> bool:
 
 
 def _amounts_at_least_zero(
-    reader: Reader, resources: Mapping[str, object], key: str, path: str
+    reader: Reader,
+    resources: Mapping[str, object],
+    key: str,
+    path: str,
 ) -> Resources:
     amounts = reader.resources(resources.get(key), f"{path}.{key}")
     for name, amount in amounts.items():

@@ -130,7 +130,10 @@ UNSUPPORTED_KINDS = (
 
 
 def check_kind(
-    reader: Reader, manifest: Mapping[str, object], kind: str, versions: Collection[str]
+    reader: Reader,
+    manifest: Mapping[str, object],
+    kind: str,
+    versions: Collection[str],
 ) -> None:
     """The kind and version may be left out; given, they must be ours."""
     reader.unknown_fields(manifest, _OBJECT_FIELDS, "")
@@ -293,7 +296,10 @@ def _read_number(reader: Reader, value: object, field: QueueField, _old: QueueSp
 
 
 def _read_seconds(
-    reader: Reader, value: object, field: QueueField, old: QueueSpec | None
+    reader: Reader,
+    value: object,
+    field: QueueField,
+    old: QueueSpec | None,
 ) -> int | None:
     """None where it is left out."""
     if value is None:
@@ -310,7 +316,10 @@ def _read_truth(reader: Reader, value: object, field: QueueField, old: QueueSpec
 
 
 def _read_choice(
-    reader: Reader, value: object, field: QueueField, _old: QueueSpec | None
+    reader: Reader,
+    value: object,
+    field: QueueField,
+    _old: QueueSpec | None,
 ) -> StrEnum:
     assert field.choices is not None
     allowed = [choice.value for choice in field.choices]
@@ -320,7 +329,10 @@ def _read_choice(
 
 
 def _read_amounts(
-    reader: Reader, value: object, field: QueueField, _old: QueueSpec | None
+    reader: Reader,
+    value: object,
+    field: QueueField,
+    _old: QueueSpec | None,
 ) -> Resources:
     """Below the key that the field is nested in, as Volcano writes it, or flat."""
     path = f"spec.{field.key}"
@@ -338,7 +350,10 @@ def _read_word(reader: Reader, value: object, field: QueueField, _old: QueueSpec
 
 
 def _read_plain_text(
-    reader: Reader, value: object, field: QueueField, _old: QueueSpec | None
+    reader: Reader,
+    value: object,
+    field: QueueField,
+    _old: QueueSpec | None,
 ) -> str:
     with_breaks = field.kind is FieldKind.PARAGRAPH
     return reader.plain_text(value, field.path, longest=field.most, with_breaks=with_breaks)
@@ -398,12 +413,19 @@ def _read_state(
 
 def _check_known(reader: Reader, stored: str) -> None:
     reader.choice(
-        stored, "spec.state", [state.value for state in QueueState], "Open", "invalid_state"
+        stored,
+        "spec.state",
+        [state.value for state in QueueState],
+        "Open",
+        "invalid_state",
     )
 
 
 def _wish_at_creation(
-    reader: Reader, stored: str, annotations: Mapping[str, str], imported: bool
+    reader: Reader,
+    stored: str,
+    annotations: Mapping[str, str],
+    imported: bool,
 ) -> tuple[QueueState, bool, bool]:
     allowed = list(REQUESTABLE_STATES)
     if imported:

@@ -170,7 +170,11 @@ class Reader:
         return value
 
     def text(
-        self, value: object, path: str, default: str = "", longest: int = _LONGEST_NAME
+        self,
+        value: object,
+        path: str,
+        default: str = "",
+        longest: int = _LONGEST_NAME,
     ) -> str:
         if value is None:
             return default
@@ -192,7 +196,12 @@ class Reader:
         return value
 
     def plain_text(
-        self, value: object, path: str, *, longest: int, with_breaks: bool = False
+        self,
+        value: object,
+        path: str,
+        *,
+        longest: int,
+        with_breaks: bool = False,
     ) -> str:
         """Text for people to read, without spaces around it. Line breaks only `with_breaks`."""
         text = self.text(value, path, longest=longest).strip()
@@ -245,7 +254,12 @@ class Reader:
         return value
 
     def choice(
-        self, value: object, path: str, allowed: Collection[str], default: str, rule_id: str
+        self,
+        value: object,
+        path: str,
+        allowed: Collection[str],
+        default: str,
+        rule_id: str,
     ) -> str:
         if value is None or value == "":
             return default
@@ -380,7 +394,10 @@ class Reader:
             )
 
     def unused_fields(
-        self, given: Mapping[str, object], unused: Collection[str], path: str
+        self,
+        given: Mapping[str, object],
+        unused: Collection[str],
+        path: str,
     ) -> None:
         for key in unused:
             if given.get(key) is not None:

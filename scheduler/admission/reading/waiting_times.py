@@ -24,7 +24,9 @@ def waiting_time(annotations: Mapping[str, str]) -> int | None:
 
 
 def check_waiting_time(
-    annotations: Mapping[str, str], queue: str, before: Mapping[str, str] | None = None
+    annotations: Mapping[str, str],
+    queue: str,
+    before: Mapping[str, str] | None = None,
 ) -> Iterator[Violation]:
     """Refuse a waiting time that cannot be read.
 

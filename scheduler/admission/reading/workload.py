@@ -148,7 +148,10 @@ def read_job(manifest: object, facts: Facts, *, is_new: bool = True) -> Reading[
 
 
 def _open_manifest(
-    manifest: object, kind: str, versions: tuple[str, ...], status: tuple[str, ...]
+    manifest: object,
+    kind: str,
+    versions: tuple[str, ...],
+    status: tuple[str, ...],
 ) -> tuple[Reader, Mapping[str, object] | None]:
     reader = Reader()
     if not isinstance(manifest, Mapping):
@@ -193,7 +196,10 @@ def _read_job_spec(reader: Reader, spec: Mapping[str, object], metadata: Metadat
 
 
 def _optional_number(
-    reader: Reader, spec: Mapping[str, object], key: str, least: int = 0
+    reader: Reader,
+    spec: Mapping[str, object],
+    key: str,
+    least: int = 0,
 ) -> int | None:
     if spec.get(key) is None:
         return None
@@ -208,7 +214,10 @@ def _read_policies(reader: Reader, value: object, path: str) -> list[object]:
 
 
 def _known_mapping(
-    reader: Reader, value: object, known: tuple[str, ...], path: str
+    reader: Reader,
+    value: object,
+    known: tuple[str, ...],
+    path: str,
 ) -> dict[str, object]:
     given = dict(reader.mapping(value, path))
     reader.unknown_fields(given, known, path)
@@ -248,15 +257,24 @@ def _read_task(reader: Reader, value: object, path: str) -> TaskManifest:
         name=_task_name(reader, task.get("name"), f"{path}.name"),
         replicas=replicas,
         min_available=reader.number(
-            task.get("minAvailable"), f"{path}.minAvailable", replicas, most=MOST_REPLICAS
+            task.get("minAvailable"),
+            f"{path}.minAvailable",
+            replicas,
+            most=MOST_REPLICAS,
         ),
         max_retry=reader.number(
-            task.get("maxRetry"), f"{path}.maxRetry", DEFAULT_MAX_RETRY, least=-1
+            task.get("maxRetry"),
+            f"{path}.maxRetry",
+            DEFAULT_MAX_RETRY,
+            least=-1,
         ),
         template=read_template(reader, task.get("template"), f"{path}.template"),
         policies=_read_policies(reader, task.get("policies"), f"{path}.policies"),
         depends_on=_known_mapping(
-            reader, task.get("dependsOn"), known_fields.DEPENDS_ON, f"{path}.dependsOn"
+            reader,
+            task.get("dependsOn"),
+            known_fields.DEPENDS_ON,
+            f"{path}.dependsOn",
         ),
     )
 
@@ -279,7 +297,11 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
         return {}
     reader.unknown_fields(given, ("mode", "highestTierAllowed", "highestTierName"), path)
     reader.choice(
-        given.get("mode"), f"{path}.mode", ("hard", "soft"), "hard", "invalid_topology_mode"
+        given.get("mode"),
+        f"{path}.mode",
+        ("hard", "soft"),
+        "hard",
+        "invalid_topology_mode",
     )
     if given.get("highestTierAllowed") is not None:
         reader.number(given["highestTierAllowed"], f"{path}.highestTierAllowed", 0)
@@ -294,7 +316,10 @@ def read_topology(reader: Reader, value: object, path: str) -> Mapping[str, obje
 
 
 def read_podgroup(
-    manifest: object, facts: Facts, *, is_new: bool = True
+    manifest: object,
+    facts: Facts,
+    *,
+    is_new: bool = True,
 ) -> Reading[PodGroupManifest]:
     reader, whole = _open_manifest(
         manifest, "PodGroup", SCHEDULING_VERSIONS, known_fields.PODGROUP_STATUS
@@ -313,7 +338,9 @@ def read_podgroup(
 
 
 def _read_podgroup_spec(
-    reader: Reader, spec: Mapping[str, object], metadata: Metadata
+    reader: Reader,
+    spec: Mapping[str, object],
+    metadata: Metadata,
 ) -> PodGroupManifest:
     members = reader.mapping(spec.get("minTaskMember"), "spec.minTaskMember")
     minimum = spec.get("minResources")

@@ -59,7 +59,12 @@ def check_room(
 
 
 def check_backlogs(
-    queue: str, facts: Facts, *, jobs: int, pods: int, field: str = "spec.queue"
+    queue: str,
+    facts: Facts,
+    *,
+    jobs: int,
+    pods: int,
+    field: str = "spec.queue",
 ) -> Iterator[Violation]:
     """Whether so much more may wait."""
     limits = facts.limits

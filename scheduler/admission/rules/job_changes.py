@@ -32,7 +32,10 @@ Fields = Mapping[str, object]
 
 
 def check_job_change(
-    job: JobManifest, new: Mapping[str, object], old: Mapping[str, object], facts: Facts
+    job: JobManifest,
+    new: Mapping[str, object],
+    old: Mapping[str, object],
+    facts: Facts,
 ) -> Iterator[Violation]:
     """Compare the values in force.
 
@@ -75,7 +78,10 @@ def _queue_of(manifest: Mapping[str, object]) -> object:
 
 
 def _fields_to_compare(
-    before: Fields, after: Fields, known: Collection[str], unused: Collection[str]
+    before: Fields,
+    after: Fields,
+    known: Collection[str],
+    unused: Collection[str],
 ) -> set[str]:
     """What nobody knows is not kept, and cannot be said to have changed.
 
@@ -163,7 +169,10 @@ def _check_tasks(job: JobManifest, before: object, after: object) -> Iterator[Vi
         ):
             if old_task.get(field) != new_task.get(field):
                 yield _immutable_violation(
-                    job, f"spec.tasks[{index}].{field}", old_task.get(field), new_task.get(field)
+                    job,
+                    f"spec.tasks[{index}].{field}",
+                    old_task.get(field),
+                    new_task.get(field),
                 )
 
 

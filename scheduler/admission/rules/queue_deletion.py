@@ -36,7 +36,10 @@ def deletion_order(name: str, tree: QueueTree) -> list[str]:
 
 
 def _deletion_blockers(
-    name: str, tree: QueueTree, facts: Facts, cascade: bool
+    name: str,
+    tree: QueueTree,
+    facts: Facts,
+    cascade: bool,
 ) -> Iterator[Violation]:
     if name in PROTECTED:  # nothing else is said: whatever one does about it, it stays
         yield Violation("protected_queue", name, "metadata.name", _NEEDED[name])

@@ -36,14 +36,21 @@ _AMOUNTS: tuple[tuple[str, Callable[[QueueSpec], Resources]], ...] = (
 
 
 def verdict_on(
-    reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
+    reading: Reading[QueueReading],
+    tree: QueueTree,
+    facts: Facts,
+    old: QueueSpec | None,
 ) -> Verdict:
     """All violations and notices of a queue manifest, of its shape and of the rules."""
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
         return shape
     return shape + check_queue(
-        reading.value.spec, tree, facts, old=old, sets_state=reading.value.sets_state
+        reading.value.spec,
+        tree,
+        facts,
+        old=old,
+        sets_state=reading.value.sets_state,
     )
 
 
@@ -62,7 +69,11 @@ def check_queue(
 
 
 def _all_violations(
-    proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None, sets_state: bool
+    proposed: QueueSpec,
+    tree: QueueTree,
+    facts: Facts,
+    old: QueueSpec | None,
+    sets_state: bool,
 ) -> Iterator[Violation]:
     yield from _check_name(proposed, tree, old)
     yield from _check_amounts(proposed)
@@ -208,7 +219,10 @@ def _check_cluster_total(proposed: QueueSpec, facts: Facts) -> Iterator[Violatio
 
 
 def _check_state_change(
-    proposed: QueueSpec, old: QueueSpec, tree: QueueTree, facts: Facts
+    proposed: QueueSpec,
+    old: QueueSpec,
+    tree: QueueTree,
+    facts: Facts,
 ) -> Iterator[Violation]:
     """A change of `spec.state` is a command, and refused where the command is."""
     command = command_for(proposed.state, old.state)
@@ -216,7 +230,12 @@ def _check_state_change(
         proposed.name: derived_state_of(tree, proposed.name, facts.live_podgroups, facts.unknown)
     }
     judgement = judge(
-        tree, standings, proposed.name, command, live=facts.live_podgroups, unknown=facts.unknown
+        tree,
+        standings,
+        proposed.name,
+        command,
+        live=facts.live_podgroups,
+        unknown=facts.unknown,
     )
     if judgement.refusal:
         yield Violation(
@@ -229,7 +248,10 @@ def _check_state_change(
 
 
 def _all_notices(
-    proposed: QueueSpec, tree: QueueTree, facts: Facts, old: QueueSpec | None
+    proposed: QueueSpec,
+    tree: QueueTree,
+    facts: Facts,
+    old: QueueSpec | None,
 ) -> Iterator[Notice]:
     if proposed.name == ROOT:
         return
@@ -252,7 +274,10 @@ def _all_notices(
 
 
 def _default_notices(
-    proposed: QueueSpec, tree: QueueTree, placed: QueueTree, old: QueueSpec | None
+    proposed: QueueSpec,
+    tree: QueueTree,
+    placed: QueueTree,
+    old: QueueSpec | None,
 ) -> Iterator[Notice]:
     """Jobs that name no queue go to default: whoever takes it from them is told."""
     becomes_parent = placed.children(DEFAULT) and DEFAULT in tree and not tree.children(DEFAULT)

@@ -28,7 +28,10 @@ _SIBLINGS_SHOWN = 6
 
 
 def check_quotas(
-    proposed: QueueSpec, tree: QueueTree, *, moves: bool = True
+    proposed: QueueSpec,
+    tree: QueueTree,
+    *,
+    moves: bool = True,
 ) -> Iterator[Violation]:
     """The queue against those above it, beside it and below it.
 
@@ -121,7 +124,12 @@ def check_capability_above(proposed: QueueSpec, tree: QueueTree) -> Iterator[Vio
 
 
 def _of_capability(
-    rule_id: str, queue: str, resource: str, message: str, fix: str, wanted: str
+    rule_id: str,
+    queue: str,
+    resource: str,
+    message: str,
+    fix: str,
+    wanted: str,
 ) -> Violation:
     field = f"spec.capability.{resource}"
     return Violation(rule_id, queue, field, message, fix, (Remedy(field, wanted),))
@@ -182,14 +190,29 @@ def _check_sums(parent: QueueSpec, tree: QueueTree, subject: QueueSpec) -> Itera
                 for child in tree.children(parent.name):
                     shares[child.name] = amounts(child)
                 too_many = _overshoot_message(
-                    what, resource, f"{parent.name} has", amount, has.amount(resource)
+                    what,
+                    resource,
+                    f"{parent.name} has",
+                    amount,
+                    has.amount(resource),
                 )
                 message = f"{too_many}: {_largest_shares(resource, shares)}."
                 wanted = _sum_remedy(
-                    resource, parent, subject, shares, amount - has.amount(resource), amount
+                    resource,
+                    parent,
+                    subject,
+                    shares,
+                    amount - has.amount(resource),
+                    amount,
                 )
                 fix = _sum_fix(
-                    what, resource, parent, subject, shares, amount - has.amount(resource), amount
+                    what,
+                    resource,
+                    parent,
+                    subject,
+                    shares,
+                    amount - has.amount(resource),
+                    amount,
                 )
                 remedies: tuple[Remedy, ...] = ()
                 if wanted is not None:
@@ -316,12 +339,18 @@ class _FirstLevel:
         Without their names: the admins of one of them need not see the others.
         """
         return _overshoot_message(
-            what, resource, "the cluster has", self.together[what][resource], limit
+            what,
+            resource,
+            "the cluster has",
+            self.together[what][resource],
+            limit,
         )
 
 
 def _quota_notices(
-    queue: QueueSpec, cluster: Resources | None, first_level: _FirstLevel
+    queue: QueueSpec,
+    cluster: Resources | None,
+    first_level: _FirstLevel,
 ) -> Iterator[Notice]:
     if cluster is None:
         if not queue.guarantee.is_empty:
@@ -350,7 +379,9 @@ def _notices_of_queue_alone(queue: QueueSpec, cluster: Resources) -> Iterator[No
 
 
 def _with_the_others(
-    queue: QueueSpec, cluster: Resources, first_level: _FirstLevel
+    queue: QueueSpec,
+    cluster: Resources,
+    first_level: _FirstLevel,
 ) -> Iterator[Notice]:
     """Every queue that takes part in asking for too much gets the notice.
 
@@ -380,7 +411,10 @@ def hierarchy_problems(tree: QueueTree, max_depth: int) -> dict[str, list[Violat
 
 
 def _problems_of_queue(
-    queue: QueueSpec, tree: QueueTree, max_depth: int, in_ring: bool
+    queue: QueueSpec,
+    tree: QueueTree,
+    max_depth: int,
+    in_ring: bool,
 ) -> Iterator[Violation]:
     if queue.name == ROOT:
         return

@@ -33,7 +33,12 @@ _BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
 
 
 def check_queue_takes_work(
-    queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False
+    queue: str,
+    tree: QueueTree,
+    facts: Facts,
+    *,
+    field: str = "spec.queue",
+    again: bool = False,
 ) -> Iterator[Violation]:
     """The queue is there, is a leaf and not root, and is Open or Suspended.
 
@@ -100,7 +105,12 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
         *check_queue_takes_work(job.queue, tree, facts),
         *check_job_itself(job),
         *check_room(
-            job.metadata.name, job.queue, facts, jobs=1, pods=job.replicas, more=job.replicas
+            job.metadata.name,
+            job.queue,
+            facts,
+            jobs=1,
+            pods=job.replicas,
+            more=job.replicas,
         ),
     ]
     return shape + Verdict(without_repeats(rules))
@@ -137,7 +147,9 @@ def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Ve
 
 
 def _check_growth(
-    job: JobManifest, before: JobManifest | None, facts: Facts
+    job: JobManifest,
+    before: JobManifest | None,
+    facts: Facts,
 ) -> Iterator[Violation]:
     """A job that gets more pods is asked like a new one.
 
@@ -159,14 +171,22 @@ def _check_growth(
 
 
 def admit_podgroup(
-    manifest: object, tree: QueueTree, facts: Facts, *, again: bool = False
+    manifest: object,
+    tree: QueueTree,
+    facts: Facts,
+    *,
+    again: bool = False,
 ) -> Verdict:
     """A podgroup that is to be created."""
     return podgroup_verdict(read_podgroup(manifest, facts), tree, facts, again=again)
 
 
 def podgroup_verdict(
-    reading: Reading[PodGroupManifest], tree: QueueTree, facts: Facts, *, again: bool = False
+    reading: Reading[PodGroupManifest],
+    tree: QueueTree,
+    facts: Facts,
+    *,
+    again: bool = False,
 ) -> Verdict:
     shape = Verdict(reading.violations, reading.notices)
     if reading.value is None:
@@ -181,7 +201,12 @@ def podgroup_verdict(
 
 
 def _check_named_queue(
-    queue: str, tree: QueueTree, facts: Facts, *, field: str = "spec.queue", again: bool = False
+    queue: str,
+    tree: QueueTree,
+    facts: Facts,
+    *,
+    field: str = "spec.queue",
+    again: bool = False,
 ) -> Iterator[Violation]:
     # work that names no queue is never refused for want of the default one
     if queue == DEFAULT and DEFAULT not in tree:

@@ -57,7 +57,10 @@ class LifePolicy:
 
 
 def action_for(
-    event: JobEvent, exit_code: int | None, task: Sequence[LifePolicy], job: Sequence[LifePolicy]
+    event: JobEvent,
+    exit_code: int | None,
+    task: Sequence[LifePolicy],
+    job: Sequence[LifePolicy],
 ) -> JobAction:
     """The task's own policies come before the job's; the first that answers decides.
 

@@ -99,7 +99,10 @@ def follow_policies(
 
 
 def _action_by_policy(
-    facts: JobFacts, policy_event: PolicyEvent, own: Sequence[LifePolicy], job: Sequence[LifePolicy]
+    facts: JobFacts,
+    policy_event: PolicyEvent,
+    own: Sequence[LifePolicy],
+    job: Sequence[LifePolicy],
 ) -> JobAction:
     """What the policies want.
 

@@ -147,7 +147,10 @@ class Command(BaseCommand):
         count = _positive("count", options["count"]) or 1
         targets = _targets(options["queues"]) or leaf_targets()
         submitted = submit_numbers(
-            options["mix"], range(count), seed=options["seed"], targets=targets
+            options["mix"],
+            range(count),
+            seed=options["seed"],
+            targets=targets,
         )
         self.stdout.write(f"{submitted} of {counted(count, 'job was', 'jobs were')} submitted.")
 

@@ -42,7 +42,9 @@ def _waiting_podgroups(queues: Rows) -> QuerySet[PodGroup]:
 
 
 def _rows_of_queues(
-    rows: QuerySet[Any], queues: Collection[Any] | None, field: str = "queue"
+    rows: QuerySet[Any],
+    queues: Collection[Any] | None,
+    field: str = "queue",
 ) -> QuerySet[Any]:
     if queues is None:
         return rows

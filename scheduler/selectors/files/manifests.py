@@ -15,7 +15,11 @@ PRIORITY = "scheduling.k8s.io/v1"
 
 
 def _manifest_of(
-    version: str, kind: str, row: Any, spec: dict[str, Any], namespaced: bool = False
+    version: str,
+    kind: str,
+    row: Any,
+    spec: dict[str, Any],
+    namespaced: bool = False,
 ) -> dict[str, Any]:
     metadata = {"name": row.name}
     if namespaced:

@@ -225,7 +225,10 @@ def _events_about(gang: PodGroup, kind: str, reason: str) -> QuerySet[Event]:
 
 
 def _span_between(
-    gang: PodGroup, steps: Sequence[TimelineEntry], number: int, reasons: Sequence[Event]
+    gang: PodGroup,
+    steps: Sequence[TimelineEntry],
+    number: int,
+    reasons: Sequence[Event],
 ) -> Span:
     """Before the start it waited.
 

@@ -107,7 +107,9 @@ def gang_rows(queues: Collection[str], reason: str = "", limit: int = 100) -> li
     if reason:
         gangs = gangs.filter(phase__in=WAITING, reason_code="" if reason == _NO_REASON else reason)
     rank = Case(
-        When(phase__in=WAITING, then=Value(0)), default=Value(1), output_field=IntegerField()
+        When(phase__in=WAITING, then=Value(0)),
+        default=Value(1),
+        output_field=IntegerField(),
     )
     rows = with_members(
         gangs.select_related("queue", "job")

@@ -112,12 +112,23 @@ def _stored(life: Sequence[Any], rest: Sequence[Any], parent: str) -> StoredQueu
         spec = QueueSpec(name, parent=parent, state=_STATES[wish])
     standing = _standing(state, closed_by, suspended_by, held_by)
     return StoredQueue(
-        key, parent_key, spec, standing, is_unknown, since, value_in(conditions), value_in(warnings)
+        key,
+        parent_key,
+        spec,
+        standing,
+        is_unknown,
+        since,
+        value_in(conditions),
+        value_in(warnings),
     )
 
 
 def _specified(
-    name: str, parent: str, requested: QueueState, plain: Sequence[Any], texts: Sequence[str]
+    name: str,
+    parent: str,
+    requested: QueueState,
+    plain: Sequence[Any],
+    texts: Sequence[str],
 ) -> QueueSpec:
     labels, annotations = texts[len(_AMOUNTS) :]
     values = with_choices(dict(zip(_REST, plain, strict=True)))

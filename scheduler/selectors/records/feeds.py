@@ -61,7 +61,9 @@ class Span:
 
 
 def events_for(
-    visible: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None
+    visible: Collection[str] | None,
+    filters: Mapping[str, str],
+    span: Span | None = None,
 ) -> QuerySet[Event]:
     """Events of the queues in sight, and of what belongs to no queue."""
     found = Event.objects.order_by("-last_at", "-pk").alias(kind_walked=Concat("kind", Value("")))
@@ -136,7 +138,9 @@ _AUDIT_COLUMNS = {
 
 
 def audit_for(
-    queues: Collection[str] | None, filters: Mapping[str, str], span: Span | None = None
+    queues: Collection[str] | None,
+    filters: Mapping[str, str],
+    span: Span | None = None,
 ) -> QuerySet[AuditEntry]:
     """`queues` are those whose record may be read, None for everything."""
     found = AuditEntry.objects.order_by("-pk")
@@ -158,7 +162,9 @@ def audit_for(
 
 
 def deeds_alone(
-    found: QuerySet[AuditEntry], queues: Collection[str] | None, filters: Mapping[str, str]
+    found: QuerySet[AuditEntry],
+    queues: Collection[str] | None,
+    filters: Mapping[str, str],
 ) -> QuerySet[AuditEntry]:
     """Without what only followed from a deed that is in the list too: closing a team is one line,
     not one for each queue below it.
@@ -215,7 +221,9 @@ def session_numbered(number: int) -> SchedulingSession | None:
 
 
 def decisions_of(
-    session: SchedulingSession, visible: Collection[str] | None, limit: int = 300
+    session: SchedulingSession,
+    visible: Collection[str] | None,
+    limit: int = 300,
 ) -> list[Decision]:
     found = session.decisions.order_by("pk")
     if visible is not None:
@@ -224,7 +232,9 @@ def decisions_of(
 
 
 def victims_of(
-    session: SchedulingSession, visible: Collection[str] | None, limit: int = 300
+    session: SchedulingSession,
+    visible: Collection[str] | None,
+    limit: int = 300,
 ) -> list[Eviction]:
     found = session.evictions.order_by("pk")
     if visible is not None:

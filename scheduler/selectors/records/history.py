@@ -148,7 +148,10 @@ def _points_between(name: str, coarsest: int, start: float, end: float) -> list[
     covered = start
     for seconds in _levels_up_to(coarsest):
         rows = QueueSample.objects.filter(
-            queue_name=name, seconds=seconds, at__gte=_to_moment(covered), at__lte=_to_moment(end)
+            queue_name=name,
+            seconds=seconds,
+            at__gte=_to_moment(covered),
+            at__lte=_to_moment(end),
         )
         for at, data in rows.order_by("at").values_list("at", "data"):
             points += as_points(at, seconds, data)
@@ -196,7 +199,10 @@ def _created_at(name: str) -> float | None:
 
 def _markers_since(name: str, start: datetime) -> list[Marker]:
     commands = Command.objects.filter(
-        target_kind="Queue", target_name=name, result=Command.DONE, executed_at__gte=start
+        target_kind="Queue",
+        target_name=name,
+        result=Command.DONE,
+        executed_at__gte=start,
     )
     edits = Event.objects.filter(kind="Queue", name=name, reason__in=EDITS, last_at__gte=start)
     found = []

@@ -33,7 +33,9 @@ class SumsDiffer(Exception):
 
 
 def compare_sums(
-    snapshot: Snapshot, queues: Mapping[int, Queue], classes: Mapping[int, PodClass]
+    snapshot: Snapshot,
+    queues: Mapping[int, Queue],
+    classes: Mapping[int, PodClass],
 ) -> None:
     """`queues` and `classes` are those of the snapshot by primary key. Raises `SumsDiffer`."""
     stored = _stored_sums(snapshot, queues, classes)
@@ -47,7 +49,9 @@ def compare_sums(
 
 
 def _stored_sums(
-    snapshot: Snapshot, queues: Mapping[int, Queue], classes: Mapping[int, PodClass]
+    snapshot: Snapshot,
+    queues: Mapping[int, Queue],
+    classes: Mapping[int, PodClass],
 ) -> Sums:
     sums: Sums = {}
     for queue_id, class_id, count in fetch(_PODS_ON_NODES):

@@ -153,7 +153,12 @@ class ResidentSnapshot:
         table = group_table(values, queue_rows, resources)
         table.said[:] = [said_of(row) for row in groups]
         self.snapshot = ClockedSnapshot(
-            resources, nodes, queues, ClassTable(resources), table, empty
+            resources,
+            nodes,
+            queues,
+            ClassTable(resources),
+            table,
+            empty,
         )
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]

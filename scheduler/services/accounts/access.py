@@ -78,7 +78,9 @@ def require(by: Actor, permission: Permission, queue: str, doing: str = "") -> N
 
 
 def require_cluster(
-    by: Actor, permission: Permission = Permission.ADMINISTER, doing: str = ""
+    by: Actor,
+    permission: Permission = Permission.ADMINISTER,
+    doing: str = "",
 ) -> None:
     access_for(by).require_cluster(permission, doing)
 
@@ -167,11 +169,19 @@ def grant_role(
         )
     with transaction.atomic():
         grant, created = Grant.objects.get_or_create(
-            **who, role=role, queue=place, defaults={"created_by": by.name[:150]}
+            **who,
+            role=role,
+            queue=place,
+            defaults={"created_by": by.name[:150]},
         )
         if created:
             audit.record(
-                by, "CreateGrant", "Grant", user or group, queue=queue, after=describe_grant(grant)
+                by,
+                "CreateGrant",
+                "Grant",
+                user or group,
+                queue=queue,
+                after=describe_grant(grant),
             )
         transaction.set_rollback(dry_run)
     return grant
@@ -323,7 +333,10 @@ def require_to_touch_account(by: Actor, user: Any, doing: str) -> None:
 
 
 def require_within_token(
-    by: Actor, scopes: Collection[str], expires_at: datetime | None, doing: str
+    by: Actor,
+    scopes: Collection[str],
+    expires_at: datetime | None,
+    doing: str,
 ) -> None:
     """Whoever acts with a token reaches no token that may do more than it, or lives longer."""
     if by.scopes is None:

@@ -23,7 +23,11 @@ MOST_LEVELS = 1000
 
 
 def set_preferences(
-    user: Any, *, time_zone: str | None = None, theme: str | None = None, by: Actor
+    user: Any,
+    *,
+    time_zone: str | None = None,
+    theme: str | None = None,
+    by: Actor,
 ) -> Preference:
     """What is None stays as it is. Raises `Rejected`."""
     values = {}
@@ -60,7 +64,12 @@ def set_preferences(
         after = describe_preference(preference)
         if after != before:
             audit.record(
-                by, "ChangePreferences", "User", user.get_username(), before=before, after=after
+                by,
+                "ChangePreferences",
+                "User",
+                user.get_username(),
+                before=before,
+                after=after,
             )
     return preference
 
@@ -103,7 +112,13 @@ def _violation_at(field: str, message: str, fix: str) -> Violation:
 
 @transaction.atomic
 def save_view(
-    user: Any, page: str, name: str, query: str, *, shared: bool = False, by: Actor
+    user: Any,
+    page: str,
+    name: str,
+    query: str,
+    *,
+    shared: bool = False,
+    by: Actor,
 ) -> SavedView:
     """Under this name; what its owner had kept under it before is replaced. Raises `Rejected`."""
     name = " ".join(name.split())
@@ -132,7 +147,10 @@ def save_view(
             [_violation_at("name", f"You have {MOST_VIEWS} views already.", "delete one first")]
         )
     view = SavedView.objects.update_or_create(
-        owner=user, page=page, name=name, defaults={"query": query, "shared": shared}
+        owner=user,
+        page=page,
+        name=name,
+        defaults={"query": query, "shared": shared},
     )[0]
     if old:
         before = describe_view(old)

@@ -34,7 +34,11 @@ _PLAIN = {"email": "email", "firstName": "first_name", "lastName": "last_name"}
 
 
 def save_user(
-    given: object, *, by: Actor = SYSTEM, username: str = "", dry_run: bool = False
+    given: object,
+    *,
+    by: Actor = SYSTEM,
+    username: str = "",
+    dry_run: bool = False,
 ) -> Any:
     """Make an account, or change the one named; what is left out stays.
 
@@ -182,7 +186,10 @@ def _set_password(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:
             password_validation.validate_password(password, user)
         except ValidationError as error:
             reader.refuse(
-                "weak_password", "password", " ".join(error.messages), "choose a longer one"
+                "weak_password",
+                "password",
+                " ".join(error.messages),
+                "choose a longer one",
             )
         user.set_password(password)
     elif user.pk is None:
@@ -259,7 +266,11 @@ def delete_user(username: str, *, by: Actor = SYSTEM, dry_run: bool = False) -> 
 
 @transaction.atomic
 def save_group(
-    given: object, *, by: Actor = SYSTEM, name: str = "", dry_run: bool = False
+    given: object,
+    *,
+    by: Actor = SYSTEM,
+    name: str = "",
+    dry_run: bool = False,
 ) -> Group:
     """A group and, where given, its members by name."""
     access.require_cluster(by, doing="manage groups")

@@ -100,7 +100,11 @@ QUEUES: Final = (
         reclaimable=False,
     ),
     _queue_values(
-        "etl", "production", 1, deserved={"cpu": "256", "memory": "1Ti"}, capability={"cpu": "640"}
+        "etl",
+        "production",
+        1,
+        deserved={"cpu": "256", "memory": "1Ti"},
+        capability={"cpu": "640"},
     ),
     _queue_values(
         "analytics",
@@ -111,7 +115,11 @@ QUEUES: Final = (
     ),
     _queue_values("reports", "analytics", 2, deserved={"cpu": "192", "memory": "1Ti"}),
     _queue_values(
-        "adhoc", "analytics", 1, deserved={"cpu": "128", "memory": "512Gi"}, dequeue_strategy="fifo"
+        "adhoc",
+        "analytics",
+        1,
+        deserved={"cpu": "128", "memory": "512Gi"},
+        dequeue_strategy="fifo",
     ),
     _queue_values("batch", "root", 1, deserved={"cpu": "128", "memory": "512Gi"}),
 )
@@ -146,7 +154,10 @@ def load_sample_cluster() -> None:
     replace_policy(sample_policy_text(), reason=SAMPLE_POLICY_REASON)
     SimulatedCluster.objects.filter(pk=1).update(seed=SEED, settings={"failure_probability": 0.02})
     submit_numbers(
-        "steady", range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE), seed=SEED, targets=TARGETS
+        "steady",
+        range(FIRST_NUMBER, FIRST_NUMBER + JOBS_AT_ONCE),
+        seed=SEED,
+        targets=TARGETS,
     )
     start_stream(Stream("steady", seed=SEED, targets=TARGETS))
 

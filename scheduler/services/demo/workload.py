@@ -182,7 +182,10 @@ def _give_up_hopeless(seed: int) -> None:
 
 
 def submit_trace(
-    jobs: Sequence[TraceJob], *, faster: float = 1.0, name: str = "trace"
+    jobs: Sequence[TraceJob],
+    *,
+    faster: float = 1.0,
+    name: str = "trace",
 ) -> Iterator[tuple[int, int]]:
     """Submit recorded jobs as they came, `faster` times as fast.
 
@@ -201,7 +204,11 @@ def submit_trace(
 
 
 def submit_numbers(
-    mix: str, numbers: Sequence[int], *, seed: int, targets: Sequence[Target]
+    mix: str,
+    numbers: Sequence[int],
+    *,
+    seed: int,
+    targets: Sequence[Target],
 ) -> int:
     """Submit these jobs of the stream.
 

@@ -128,7 +128,12 @@ def _differences(before: Any, after: Any, path: str = "") -> list[tuple[str, Any
 
 
 def _updated_result(
-    item: Item, name: str, before: Any, after: Any, notices: tuple[Notice, ...], message: str = ""
+    item: Item,
+    name: str,
+    before: Any,
+    after: Any,
+    notices: tuple[Notice, ...],
+    message: str = "",
 ) -> Applied:
     diff = tuple(_differences(before, after))
     if diff:
@@ -136,12 +141,22 @@ def _updated_result(
     else:
         operation = "unchanged"
     return Applied(
-        item.index, item.kind, name, operation, message or f"{name} is {operation}.", diff, notices
+        item.index,
+        item.kind,
+        name,
+        operation,
+        message or f"{name} is {operation}.",
+        diff,
+        notices,
     )
 
 
 def _created_result(
-    item: Item, name: str, after: Any, notices: tuple[Notice, ...], message: str = ""
+    item: Item,
+    name: str,
+    after: Any,
+    notices: tuple[Notice, ...],
+    message: str = "",
 ) -> Applied:
     return Applied(
         item.index,
@@ -184,13 +199,20 @@ def _apply_job(item: Item, run: ApplyRun) -> Applied:
     if row is None:
         made = submit.submit_job(item.manifest, by=run.by, dry_run=run.is_rehearsal)
         return _created_result(
-            item, f"{namespace}/{name}", manifests.stored_job(made.job), made.notices
+            item,
+            f"{namespace}/{name}",
+            manifests.stored_job(made.job),
+            made.notices,
         )
     before = manifests.stored_job(row)
     wanted = _merged_over(before, item.manifest)
     saved = changes.update_job(namespace, name, wanted, by=run.by, dry_run=run.is_rehearsal)
     return _updated_result(
-        item, f"{namespace}/{name}", before, manifests.stored_job(saved.job), saved.notices
+        item,
+        f"{namespace}/{name}",
+        before,
+        manifests.stored_job(saved.job),
+        saved.notices,
     )
 
 
@@ -202,7 +224,10 @@ def _apply_podgroup(item: Item, run: ApplyRun) -> Applied:
     if row is None:
         made = podgroups.submit_podgroup(item.manifest, by=run.by)
         return _created_result(
-            item, f"{namespace}/{name}", manifests.stored_podgroup(made.podgroup), made.notices
+            item,
+            f"{namespace}/{name}",
+            manifests.stored_podgroup(made.podgroup),
+            made.notices,
         )
     before = manifests.stored_podgroup(row)
     wanted = _merged_over(before, item.manifest)
@@ -241,7 +266,12 @@ def _apply_pod(item: Item, run: ApplyRun) -> Applied:
         message = f"{namespace}/{name} is there; a pod cannot be changed."
         notices = read_pod(item.manifest).notices
         return Applied(
-            item.index, item.kind, f"{namespace}/{name}", "unchanged", message, notices=notices
+            item.index,
+            item.kind,
+            f"{namespace}/{name}",
+            "unchanged",
+            message,
+            notices=notices,
         )
     made = podgroups.submit_pod(item.manifest, by=run.by)
     return _created_result(item, f"{namespace}/{name}", {}, made.notices)

@@ -94,7 +94,11 @@ PRIORITY_CLASSES: Final = Kind(
 
 
 def create_entry(
-    kind: Kind, manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
+    kind: Kind,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
 ) -> SavedEntry:
     access.require_cluster(by, doing=f"create a {kind.name}")
     refuse_if_mirrored(kind.name)

@@ -29,7 +29,10 @@ _PRUNED: Final[dict[str, Any]] = {
 
 
 def prune_unnamed(
-    items: list[Item], label: str, run: ApplyRun, shown: Iterable[str] | None
+    items: list[Item],
+    label: str,
+    run: ApplyRun,
+    shown: Iterable[str] | None,
 ) -> list[Applied]:
     """Deletes objects of the file's kinds that have the label and that the file does not name.
 

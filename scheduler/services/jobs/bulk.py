@@ -82,7 +82,11 @@ def retry_bulk_run(run: BulkRun, *, by: Actor, reason: str = "") -> BulkRun:
     """
     keys = list(run.items.filter(result=Command.REFUSED).values_list("namespace", "name"))
     return start_bulk_run(
-        JobAction(run.action), keys, by=by, reason=reason or run.reason, query=run.query
+        JobAction(run.action),
+        keys,
+        by=by,
+        reason=reason or run.reason,
+        query=run.query,
     )
 
 
@@ -152,7 +156,11 @@ def _command_job(item: BulkItem, run: BulkRun, by: Actor) -> tuple[str, str]:
     """The result for one job, and the words for it."""
     try:
         result = command_job(
-            item.namespace, item.name, JobAction(run.action), by=by, reason=run.reason
+            item.namespace,
+            item.name,
+            JobAction(run.action),
+            by=by,
+            reason=run.reason,
         )
     except Job.DoesNotExist:
         return Command.REFUSED, "There is no such job any more."

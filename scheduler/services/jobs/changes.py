@@ -134,7 +134,9 @@ def _shrunk_tasks(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> 
 
 
 def _admit_change(
-    job: Job, manifest: object, before: dict[str, Any]
+    job: Job,
+    manifest: object,
+    before: dict[str, Any],
 ) -> tuple[JobManifest, tuple[Notice, ...]]:
     facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
     verdict = judged(lambda known: admit_job_change(manifest, before, known), facts)

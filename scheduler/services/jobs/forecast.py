@@ -114,7 +114,11 @@ def _try_in_session(job: JobManifest) -> Forecast:
     if strange:
         words = f"The cluster has no {strange[0]} at all."
         return Forecast(
-            Prospect.NEVER, words, ReasonCode.EXCEEDS_CLUSTER, pods=pods, request=request
+            Prospect.NEVER,
+            words,
+            ReasonCode.EXCEEDS_CLUSTER,
+            pods=pods,
+            request=request,
         )
     key = _put_in(job, snapshot)
     outcome = run_session(

@@ -148,7 +148,9 @@ job's limit is meant.
 
 
 def _task_count(
-    task: Mapping[str, Any], counted: Mapping[str, int] | None, retries: int
+    task: Mapping[str, Any],
+    counted: Mapping[str, int] | None,
+    retries: int,
 ) -> TaskCount:
     created = counted is not None or task["replicas"] == 0
     if task["maxRetry"] in _NO_LIMIT_OF_ITS_OWN:

@@ -152,7 +152,9 @@ def _create_at_once(wanted: Sequence[tuple[Job, Task]], priorities: Priorities |
 
 
 def pods_of(
-    wanted: Sequence[tuple[Job, Task]], indexes: Sequence[Iterable[int]], priorities: Priorities
+    wanted: Sequence[tuple[Job, Task]],
+    indexes: Sequence[Iterable[int]],
+    priorities: Priorities,
 ) -> list[Pod]:
     """For each of these tasks its pods with these numbers, not yet saved.
 
@@ -179,7 +181,10 @@ def pods_of(
 def _class_of(job: Job, template: Any, priorities: Priorities) -> Any:
     own_class = template.priority_class or job.priority_class
     return class_values(
-        template, priorities.of(own_class), namespace=job.namespace, priority_class=own_class
+        template,
+        priorities.of(own_class),
+        namespace=job.namespace,
+        priority_class=own_class,
     )
 
 

@@ -79,7 +79,10 @@ def check_podgroup(
 
 @changed_in_cluster("PodGroup")
 def submit_podgroup(
-    manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
 ) -> SavedPodGroup:
     """A gang without a job of ours.
 
@@ -215,7 +218,9 @@ def update_podgroup(
 
 
 def _changed_reading(
-    group: PodGroup, manifest: object, before: Mapping[str, Any]
+    group: PodGroup,
+    manifest: object,
+    before: Mapping[str, Any],
 ) -> tuple[PodGroupManifest, tuple[Notice, ...]]:
     facts = submission_scene({group.queue.name}, group.namespace).facts
     verdict = admit_podgroup_change(manifest, before, facts)
@@ -332,7 +337,9 @@ def _owner_of_ours(manifest: object) -> object:
 
 
 def _group_for(
-    value: PodManifest, manifest: object, by: Actor
+    value: PodManifest,
+    manifest: object,
+    by: Actor,
 ) -> tuple[PodGroup, tuple[Notice, ...]]:
     namespace = value.metadata.namespace or DEFAULT
     if value.podgroup:
@@ -350,7 +357,10 @@ def _group_for(
         value.metadata, annotations={**value.metadata.annotations, BARE_POD_MARK: "true"}
     )
     own = PodGroupManifest(
-        metadata=marked, queue=queue, min_member=1, priority_class=value.template.priority_class
+        metadata=marked,
+        queue=queue,
+        min_member=1,
+        priority_class=value.template.priority_class,
     )
     return _create_group(own, by), ()
 
@@ -414,7 +424,11 @@ def _create_pod(value: PodManifest, group: PodGroup) -> Pod:
         or ""
     )
     pod = new_pods(
-        group, pod_class, template, task[:63], {group.pods.count(): value.metadata.name}
+        group,
+        pod_class,
+        template,
+        task[:63],
+        {group.pods.count(): value.metadata.name},
     )[0]
     PodGroup.objects.filter(pk=group.pk).update(
         size=F("size") + 1, expected_seconds=_run_time_with(group, template.run_seconds)

@@ -76,7 +76,11 @@ class Priorities:
 
 
 def class_for(
-    template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str
+    template: PodTemplate,
+    priority: Priority,
+    *,
+    namespace: str,
+    priority_class: str,
 ) -> PodClass:
     """The row of this class of pods, made on first sight."""
     return classes_for(
@@ -85,7 +89,11 @@ def class_for(
 
 
 def class_values(
-    template: PodTemplate, priority: Priority, *, namespace: str, priority_class: str
+    template: PodTemplate,
+    priority: Priority,
+    *,
+    namespace: str,
+    priority_class: str,
 ) -> PodClass:
     """The class of these pods, not yet stored; its digest says what is the same."""
     preemptable = (

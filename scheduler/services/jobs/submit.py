@@ -59,7 +59,10 @@ class Submitted:
 
 @changed_in_cluster("Job")
 def submit_job(
-    manifest: Mapping[str, Any], *, by: Actor = SYSTEM, dry_run: bool = False
+    manifest: Mapping[str, Any],
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
 ) -> Submitted:
     """Admit a job and make its podgroup and pods.
 
@@ -152,7 +155,9 @@ def _check_manifest(
 
 
 def _admit_job(
-    manifest: Mapping[str, Any], scene: Scene, by: Actor
+    manifest: Mapping[str, Any],
+    scene: Scene,
+    by: Actor,
 ) -> tuple[JobManifest, tuple[Notice, ...]]:
     job, violations, notices = _check_manifest(manifest, scene)
     access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
@@ -299,7 +304,11 @@ def command_job(
 
 
 def _rehearse_command(
-    namespace: str, name: str, action: JobAction, by: Actor, expected_version: Expected
+    namespace: str,
+    name: str,
+    action: JobAction,
+    by: Actor,
+    expected_version: Expected,
 ) -> JobCommandResult:
     """The same answer. Nothing is written, and nobody has to wait."""
     job = stored_jobs().get(namespace=namespace, name=name)
@@ -321,7 +330,10 @@ def stored_jobs(*, locked: bool = False) -> QuerySet[Job]:
 
 
 def _checked_step(
-    job: Job, action: JobAction, by: Actor, expected_version: Expected
+    job: Job,
+    action: JobAction,
+    by: Actor,
+    expected_version: Expected,
 ) -> JobStep | None:
     access.require_job_command(by, job.queue.place, job.owner)
     check_version(f"The job {job}", job, expected_version)
@@ -353,13 +365,20 @@ def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
     rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
     if has_ended:
         rules += check_backlogs(
-            job.queue.name, facts, jobs=1, pods=sum(task["replicas"] for task in job.tasks)
+            job.queue.name,
+            facts,
+            jobs=1,
+            pods=sum(task["replicas"] for task in job.tasks),
         )
     return Verdict(tuple(rules))
 
 
 def _command_row(
-    job: Job, action: JobAction, by: Actor, reason: str, step: JobStep | None
+    job: Job,
+    action: JobAction,
+    by: Actor,
+    reason: str,
+    step: JobStep | None,
 ) -> Command:
     if step is None:
         result = Command.NO_OP

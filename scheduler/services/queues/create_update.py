@@ -79,7 +79,11 @@ class Changed:
 
 
 def create_queue(
-    manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False, imported: bool = False
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
+    imported: bool = False,
 ) -> Saved:
     """Make a queue from a manifest, with the defaults filled in.
 
@@ -93,7 +97,10 @@ def create_queue(
 
 
 def create_queues(
-    manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False
+    manifests: Iterable[object],
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
 ) -> list[Saved | Exception]:
     """Many at once, each by itself: made, or why it was not.
 
@@ -157,7 +164,10 @@ def create_in(edit: TreeEdit, manifest: object, by: Actor, *, imported: bool = F
 
 
 def _admitted(
-    reading: Reading[QueueReading], tree: QueueTree, facts: Facts, old: QueueSpec | None
+    reading: Reading[QueueReading],
+    tree: QueueTree,
+    facts: Facts,
+    old: QueueSpec | None,
 ) -> tuple[QueueReading, tuple[Notice, ...]]:
     verdict = verdict_on(reading, tree, facts, old)
     raise_if_refused(verdict)
@@ -275,7 +285,12 @@ def _names_state(manifest: object) -> bool:
 
 
 def _change(
-    edit: TreeEdit, stored: _Stored, manifest: object, by: Actor, *, names_state: bool
+    edit: TreeEdit,
+    stored: _Stored,
+    manifest: object,
+    by: Actor,
+    *,
+    names_state: bool,
 ) -> Changed:
     old = stored.spec
     nothing_to_do = f"{old.name} is already as asked; nothing was changed."

@@ -73,7 +73,10 @@ def is_for_job(manifest: object) -> bool:
 
 
 def give_orders(
-    manifests: Iterable[object], *, by: Actor = SYSTEM, dry_run: bool = False
+    manifests: Iterable[object],
+    *,
+    by: Actor = SYSTEM,
+    dry_run: bool = False,
 ) -> list[Ordered | Exception]:
     """Many at once, in their order: what came of each, or what `give_order` would have raised.
 

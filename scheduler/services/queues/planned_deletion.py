@@ -164,7 +164,11 @@ def _message(doomed: list[str], *, is_gone: bool) -> str:
 
 
 def keep_queue(
-    name: str, *, by: Actor, dry_run: bool = False, expected_version: Expected = None
+    name: str,
+    *,
+    by: Actor,
+    dry_run: bool = False,
+    expected_version: Expected = None,
 ) -> bool:
     """Take the plan back; the queue stays closed.
 

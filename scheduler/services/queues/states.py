@@ -142,7 +142,10 @@ def _live_where_it_counts(stored: StoredTree) -> dict[str, int]:
 
 
 def _changed(
-    stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime
+    stored: StoredTree,
+    change: Change,
+    live: Mapping[str, int],
+    now: datetime,
 ) -> StoredQueue:
     return replace(
         stored.queues[change.name],
@@ -187,7 +190,10 @@ def drop_deletions(back: Iterable[str]) -> None:
 
 
 def _conditions(
-    stored: StoredTree, change: Change, live: Mapping[str, int], now: datetime
+    stored: StoredTree,
+    change: Change,
+    live: Mapping[str, int],
+    now: datetime,
 ) -> list[dict[str, Any]]:
     """What must be remembered of a drain: how much there was to drain when it began.
 

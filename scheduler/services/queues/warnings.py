@@ -92,7 +92,9 @@ def settle_warnings(
 
 
 def _row(
-    queue: StoredQueue, notices: Iterable[Notice], problems: list[Violation]
+    queue: StoredQueue,
+    notices: Iterable[Notice],
+    problems: list[Violation],
 ) -> dict[str, Any] | None:
     """The queue's new warnings and conditions, None where they are as they were."""
     warnings = []

@@ -62,7 +62,12 @@ def entry(
 
 
 def consequence(
-    deed: AuditEntry, queue: str, *, before: QueueState, after: QueueState, message: str
+    deed: AuditEntry,
+    queue: str,
+    *,
+    before: QueueState,
+    after: QueueState,
+    message: str,
 ) -> AuditEntry:
     """What a deed did to another queue: to be found there too, with who did it, and why."""
     return AuditEntry(

@@ -79,7 +79,11 @@ def _queue_names() -> set[str]:
 
 
 def _bucket_sample(
-    level: Level, name: str, start: datetime, before: Data | None, points: list[Point]
+    level: Level,
+    name: str,
+    start: datetime,
+    before: Data | None,
+    points: list[Point],
 ) -> QueueSample:
     begin = start.timestamp()
     end = begin + level.seconds

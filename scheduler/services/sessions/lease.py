@@ -42,7 +42,11 @@ class Held:
 
 
 def acquire(
-    holder: str, seconds: float, name: str = SCHEDULER, *, renewed: Held | None = None
+    holder: str,
+    seconds: float,
+    name: str = SCHEDULER,
+    *,
+    renewed: Held | None = None,
 ) -> Held | None:
     """Take or renew the lease; None while another holds it. The database's clock decides, not ours.
 
@@ -66,7 +70,9 @@ def acquire(
         ):
             return None
         return Held(
-            holder, Lease.objects.values_list("token", flat=True).get(name=name), taken_over=True
+            holder,
+            Lease.objects.values_list("token", flat=True).get(name=name),
+            taken_over=True,
         )
 
 

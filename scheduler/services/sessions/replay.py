@@ -128,5 +128,7 @@ def replay(number: int) -> Replayed:
     snapshot = scenario.cluster.snapshot()
     outcome = run_session(snapshot, scenario.policy)
     return Replayed(
-        Run(scenario.name, snapshot, outcome), scenario, outcome_digest(outcome, snapshot) == digest
+        Run(scenario.name, snapshot, outcome),
+        scenario,
+        outcome_digest(outcome, snapshot) == digest,
     )

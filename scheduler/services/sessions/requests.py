@@ -56,7 +56,10 @@ def _ask_worker() -> None:
         return
     try:  # by its name: tasks stand above services
         current_app.send_task(
-            "scheduler.tasks.run_session", kwargs={"trigger": "asked"}, expires=1, retry=False
+            "scheduler.tasks.run_session",
+            kwargs={"trigger": "asked"},
+            expires=1,
+            retry=False,
         )
     except OperationalError as error:
         _broker_away_until = time.monotonic() + _LEAVE_ALONE_SECONDS
@@ -97,7 +100,10 @@ def resume_scheduling(*, by: Actor = SYSTEM, reason: str = "") -> bool:
     """False if it was not paused."""
     access.require_cluster(by, Permission.OPERATE, "resume scheduling")
     if not ClusterState.objects.filter(pk=1, paused=True).update(
-        paused=False, paused_by="", paused_at=None, pause_reason=""
+        paused=False,
+        paused_by="",
+        paused_at=None,
+        pause_reason="",
     ):
         return False
     message = f"{by.name} resumed scheduling" + (f": {reason}" if reason else "")

@@ -155,7 +155,10 @@ class SessionRunner:
             raise
 
     def _run_claimed(
-        self, claimed: Claimed, watch: Stopwatch, keeper: lease.Keeper
+        self,
+        claimed: Claimed,
+        watch: Stopwatch,
+        keeper: lease.Keeper,
     ) -> SessionResult:
         # 2. Read: what changed since the last session
         refreshed = self._read(claimed)
@@ -249,7 +252,11 @@ class SessionRunner:
         return written
 
     def _write_and_tell(
-        self, claimed: Claimed, outcome: Outcome, refreshed: Refreshed, watch: Stopwatch
+        self,
+        claimed: Claimed,
+        outcome: Outcome,
+        refreshed: Refreshed,
+        watch: Stopwatch,
     ) -> Written:
         with transaction.atomic():
             lease.assert_held(claimed.held)
@@ -265,7 +272,11 @@ class SessionRunner:
         now = timezone.now()
         session = claimed.session
         written = write_outcome(
-            self.resident, outcome, session_id=session.pk, number=session.number, now=now
+            self.resident,
+            outcome,
+            session_id=session.pk,
+            number=session.number,
+            now=now,
         )
         changed = self._changed_figures(outcome)
         queue_ids = {}
@@ -347,7 +358,11 @@ def _is_paused_now() -> bool:
 
 def _record_difference(difference: SumsDiffer) -> None:
     note = EventNote(
-        "Cluster", "scheduler", "ResidentSnapshotDiffered", str(difference), warning=True
+        "Cluster",
+        "scheduler",
+        "ResidentSnapshotDiffered",
+        str(difference),
+        warning=True,
     )
     record_events([note], timezone.now())
 

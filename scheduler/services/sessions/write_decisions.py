@@ -33,7 +33,10 @@ _DECISION_COLUMNS = {
 
 
 def write_decisions(
-    resident: ResidentSnapshot, written: Written, session_id: int, now: datetime
+    resident: ResidentSnapshot,
+    written: Written,
+    session_id: int,
+    now: datetime,
 ) -> None:
     rows = []
     for bind in written.bound:
@@ -53,7 +56,10 @@ def write_decisions(
 
 
 def _decision_row(
-    kind: str, decision: Bind | Evict, action: str, resident: ResidentSnapshot
+    kind: str,
+    decision: Bind | Evict,
+    action: str,
+    resident: ResidentSnapshot,
 ) -> tuple[object, ...]:
     """In the order of the columns."""
     return (

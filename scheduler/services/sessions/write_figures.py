@@ -45,7 +45,9 @@ _JSON_COLUMNS = frozenset({*_FIGURE_COLUMNS, "warnings"})
 
 
 def write_figures(
-    figures: Mapping[str, QueueFigures], queue_ids: Mapping[str, int], number: int
+    figures: Mapping[str, QueueFigures],
+    queue_ids: Mapping[str, int],
+    number: int,
 ) -> None:
     """One row a queue, only those given: whoever calls leaves out what did not change."""
     rows = []

@@ -41,7 +41,12 @@ _NOT_PAUSED = "NOT EXISTS (SELECT 1 FROM scheduler_clusterstate c WHERE c.paused
 
 
 def write_outcome(
-    resident: ResidentSnapshot, outcome: Outcome, *, session_id: int, number: int, now: datetime
+    resident: ResidentSnapshot,
+    outcome: Outcome,
+    *,
+    session_id: int,
+    number: int,
+    now: datetime,
 ) -> Written:
     """Write everything but the session's own row.
 
@@ -59,7 +64,10 @@ def write_outcome(
 
 
 def _write_binds(
-    resident: ResidentSnapshot, outcome: Outcome, now: datetime, written: Written
+    resident: ResidentSnapshot,
+    outcome: Outcome,
+    now: datetime,
+    written: Written,
 ) -> None:
     if not outcome.binds:
         return
@@ -73,7 +81,9 @@ def _write_binds(
 
 
 def _still_possible(
-    resident: ResidentSnapshot, outcome: Outcome, by_id: Mapping[int, Bind]
+    resident: ResidentSnapshot,
+    outcome: Outcome,
+    by_id: Mapping[int, Bind],
 ) -> list[tuple[int, int, bool]]:
     """Pod, node and whether the room is borrowed, of each placement whose gang may still start and
     whose node still takes pods.
@@ -198,7 +208,9 @@ def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: W
 
 
 def _reservation_row(
-    resident: ResidentSnapshot, row: int, place: tuple[str, int] | None
+    resident: ResidentSnapshot,
+    row: int,
+    place: tuple[str, int] | None,
 ) -> dict[str, Any]:
     node, until = place if place else (None, None)
     return {

@@ -41,7 +41,11 @@ _GROUP_COLUMNS = {
 
 
 def write_podgroups(
-    resident: ResidentSnapshot, outcome: Outcome, number: int, now: datetime, written: Written
+    resident: ResidentSnapshot,
+    outcome: Outcome,
+    number: int,
+    now: datetime,
+    written: Written,
 ) -> None:
     rows = _group_rows(resident, outcome, now, number, written.broken)
     if not rows:
@@ -131,7 +135,9 @@ def _group_rows(
 
 
 def _pod_conditions(
-    resident: ResidentSnapshot, outcome: Outcome, now: datetime
+    resident: ResidentSnapshot,
+    outcome: Outcome,
+    now: datetime,
 ) -> dict[int, list[dict[str, Any]]]:
     """By podgroup, packed: a gang of ten thousand pods that wait for the same has one entry."""
     by_group: dict[int, list[tuple[int, str, str, str]]] = {}
