@@ -122,7 +122,9 @@ class History:
 
     def edit_a_queue(self) -> None:
         update_queue(
-            self.dice.choice(["a1", "b"]), {"spec": {"weight": self.dice.randint(1, 9)}}, merge=True
+            self.dice.choice(["a1", "b"]),
+            {"spec": {"weight": self.dice.randint(1, 9)}},
+            merge=True,
         )
 
     def touch_a_node(self) -> None:

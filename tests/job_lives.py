@@ -149,7 +149,10 @@ class JobLives:
         least = min(job.min_available, sum(task["replicas"] for task in tasks))
         self.note(f"{job} {chosen['name']} to {chosen['replicas']}")
         update_job(
-            job.namespace, job.name, {"spec": {"tasks": tasks, "minAvailable": least}}, merge=True
+            job.namespace,
+            job.name,
+            {"spec": {"tasks": tasks, "minAvailable": least}},
+            merge=True,
         )
 
     def take_a_pod(self) -> None:

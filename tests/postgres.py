@@ -117,7 +117,9 @@ class Delegate:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
-        self, item: pytest.Item, nextitem: pytest.Item | None
+        self,
+        item: pytest.Item,
+        nextitem: pytest.Item | None,
     ) -> bool | None:
         if item.get_closest_marker("postgres") is None or not self._can_run():
             return None
@@ -211,7 +213,12 @@ class Delegate:
             f"output:\n{self._child_output[-4000:]}"
         )
         return pytest.TestReport(
-            item.nodeid, item.location, dict.fromkeys(item.keywords, 1), "failed", words, "call"
+            item.nodeid,
+            item.location,
+            dict.fromkeys(item.keywords, 1),
+            "failed",
+            words,
+            "call",
         )
 
 

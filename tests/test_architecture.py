@@ -18,7 +18,11 @@ def test_imports_point_one_way():
     linter = Path(sys.executable).parent / "lint-imports"
 
     done = subprocess.run(
-        [linter, "--no-cache"], cwd=BASE, capture_output=True, text=True, check=False
+        [linter, "--no-cache"],
+        cwd=BASE,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0, done.stdout
@@ -44,7 +48,11 @@ def test_importing_it_loads_no_framework(module: str, frameworks: set[str]):
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=BASE, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        cwd=BASE,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert not frameworks & set(done.stdout.split())

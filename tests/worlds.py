@@ -22,7 +22,10 @@ def queue(name: str, parent: str = "root", **fields: Any) -> Queue:
         if key in fields
     }
     return Queue.objects.create(
-        name=name, parent=Queue.objects.get(name=parent), **fields, **amounts
+        name=name,
+        parent=Queue.objects.get(name=parent),
+        **fields,
+        **amounts,
     )
 
 

@@ -51,7 +51,9 @@ def browser_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisSer
 
 @pytest.fixture(scope="session")
 def console_process(
-    django_db_setup: None, browser_redis: RedisServer, tmp_path_factory: pytest.TempPathFactory
+    django_db_setup: None,
+    browser_redis: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ConsoleServer]:
     database = f"sqlite:///{connection.settings_dict['NAME']}"
     server = ConsoleServer(database, browser_redis.url, Path(tmp_path_factory.mktemp("console")))
@@ -136,7 +138,9 @@ def sign_in(page: Page, name: str = "admin", password: str = PASSWORD) -> None:
 
 @pytest.fixture
 def signed_in(
-    console: ConsoleServer, browser: Browser, act: Callable[..., Any]
+    console: ConsoleServer,
+    browser: Browser,
+    act: Callable[..., Any],
 ) -> Iterator[Callable[..., Page]]:
     """Open a page in a browser of its own, signed in.
 

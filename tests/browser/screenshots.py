@@ -210,7 +210,9 @@ def take_all(url: str, password: str, wanted: list[str]) -> None:
         for theme in ("light", "dark"):
             for width, height in SIZES.items():
                 context = browser.new_context(
-                    base_url=url, color_scheme=theme, viewport={"width": width, "height": height}
+                    base_url=url,
+                    color_scheme=theme,
+                    viewport={"width": width, "height": height},
                 )
                 context.set_default_timeout(60_000)
                 take_sign_in(context, theme, width)

@@ -56,7 +56,11 @@ class ConsoleServer:
         ]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=self.environment, stdout=log, stderr=log
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
             )
         patience = time.monotonic() + START_SECONDS
         while time.monotonic() < patience and self._process.poll() is None:

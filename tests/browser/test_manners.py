@@ -179,7 +179,9 @@ LONG = "x" * 253
 
 @pytest.mark.parametrize("width", [360, 1440])
 def test_nothing_sticks_out_whatever_the_names_and_resources(
-    signed_in: Opens, act: Acts, width: int
+    signed_in: Opens,
+    act: Acts,
+    width: int,
 ):
     many = Resources.parse(
         {

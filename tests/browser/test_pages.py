@@ -70,7 +70,9 @@ class TestOverview:
         page.wait_for_url("**/jobs/?q=reason:WaitingForQuota")
 
     def test_a_silent_scheduler_is_told_with_how_long_it_has_been_silent(
-        self, signed_in: Opens, act: Acts
+        self,
+        signed_in: Opens,
+        act: Acts,
     ):
         def fall_silent() -> None:
             ClusterState.objects.update(last_session_at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
@@ -160,7 +162,9 @@ class TestTree:
         expect(page.locator("#dialog")).to_be_hidden()
 
     def test_a_thousand_queues_are_patched_quickly_and_none_is_lost(
-        self, signed_in: Opens, act: Acts
+        self,
+        signed_in: Opens,
+        act: Acts,
     ):
         def grow() -> None:
             for team in range(10):
@@ -211,7 +215,10 @@ class TestQueuePage:
                     "state": "Open",
                 }
                 QueueSample.objects.create(
-                    queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data
+                    queue_name="vision",
+                    seconds=0,
+                    at=now - timedelta(minutes=minute),
+                    data=data,
                 )
 
         act(sample)
@@ -233,7 +240,10 @@ class TestQueuePage:
                     "state": "Open",
                 }
                 QueueSample.objects.create(
-                    queue_name="vision", seconds=0, at=now - timedelta(minutes=minute), data=data
+                    queue_name="vision",
+                    seconds=0,
+                    at=now - timedelta(minutes=minute),
+                    data=data,
                 )
 
         act(sample)

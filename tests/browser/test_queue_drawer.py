@@ -72,7 +72,9 @@ def test_it_lies_over_the_page_and_has_the_forms_address(editing: Opens):
 
 
 def test_what_is_saved_is_seen_on_the_page_below_and_by_others(
-    editing: Opens, signed_in: Opens, act: Acts
+    editing: Opens,
+    signed_in: Opens,
+    act: Acts,
 ):
     watcher = signed_in("/queues/vision/", name="reader")
     page = editing()
@@ -265,7 +267,9 @@ def test_a_queue_that_was_deleted_meanwhile_is_told(editing: Opens, act: Acts):
 
 
 def test_who_was_signed_out_signs_in_elsewhere_and_saves(
-    editing: Opens, act: Acts, console: ConsoleServer
+    editing: Opens,
+    act: Acts,
+    console: ConsoleServer,
 ):
     page = editing()
     page.get_by_label("Weight").fill("3")

@@ -39,7 +39,9 @@ def allocate(name: str, gpus: int) -> None:
 
 
 def test_after_signing_in_the_tree_is_there_and_a_number_changes_by_itself(
-    console: ConsoleServer, page: Page, act: Acts
+    console: ConsoleServer,
+    page: Page,
+    act: Acts,
 ):
     page.goto(f"{console.url}/")
     sign_in(page)
@@ -64,7 +66,9 @@ def test_a_wrong_password_is_answered_on_the_page(console: ConsoleServer, page: 
 
 
 def test_the_pill_tells_the_truth_when_the_server_goes_and_comes_back(
-    signed_in: Opens, console: ConsoleServer, act: Acts
+    signed_in: Opens,
+    console: ConsoleServer,
+    act: Acts,
 ):
     page = signed_in("/queues/")
     expect(page.locator("#pill")).to_have_text("Live")

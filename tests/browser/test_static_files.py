@@ -34,7 +34,9 @@ def _blocks(text: str, selector: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in STYLES if path != PALETTE], ids=lambda path: path.name
+    "path",
+    [path for path in STYLES if path != PALETTE],
+    ids=lambda path: path.name,
 )
 def test_colours_stand_in_the_palette_alone(path: Path):
     assert _COLOUR.findall(path.read_text()) == []

@@ -278,7 +278,12 @@ def _use_a_token(page: Page, site: Running) -> None:
     }
     command = [sys.executable, "-m", "dashboard.cli", "job", "list"]
     listed = subprocess.run(
-        command, cwd=BASE, env=environment, capture_output=True, text=True, check=False
+        command,
+        cwd=BASE,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert listed.returncode == 0, listed.stderr
     assert "first" in listed.stdout

@@ -91,7 +91,9 @@ class TestJobs:
         expect(page.locator(".queue-head .phase")).to_have_text("Terminated")
 
     def test_an_action_on_many_has_a_page_that_can_be_left_and_found_again(
-        self, signed_in: Opens, act: Acts
+        self,
+        signed_in: Opens,
+        act: Acts,
     ):
         page = signed_in("/jobs/", "sam")
         page.get_by_label("this page").check()

@@ -69,7 +69,10 @@ def _judged(case: Case) -> Verdict:
     kind = _PLURALS[case.operation.split(".")[0]]
     when = case.when
     request = Request(
-        when["verb"], when.get("request_name", ""), when.get("object"), when.get("old_object")
+        when["verb"],
+        when.get("request_name", ""),
+        when.get("object"),
+        when.get("old_object"),
     )
     return review(kind, request, tree_of(case.given.get("queues") or []), facts_of(case.given))
 
@@ -121,7 +124,9 @@ def test_defaulting_sets_what_the_case_says(case: Case):
     kind = _PLURALS[case.operation.split(".")[0]]
 
     verdict, written = review_defaults(
-        kind, Request(case.when["verb"], new=case.when["object"]), facts_of(case.given)
+        kind,
+        Request(case.when["verb"], new=case.when["object"]),
+        facts_of(case.given),
     )
 
     assert verdict.allowed is case.expect["allowed"]

@@ -61,7 +61,10 @@ def post(client: Client, path: str, body: Any, **headers: Any) -> Any:
 
 
 def answer(
-    client: Client, kind: str, body: dict[str, Any], task: str = "validate"
+    client: Client,
+    kind: str,
+    body: dict[str, Any],
+    task: str = "validate",
 ) -> dict[str, Any]:
     """The `response` part, after a check of everything around it."""
     response = post(client, f"/admission/{kind}/{task}", body)

@@ -18,7 +18,9 @@ PASSWORD = "a long password"
 
 
 def amounts(
-    gpu: int | None = None, cpu: int | str | None = None, memory: str | None = None
+    gpu: int | None = None,
+    cpu: int | str | None = None,
+    memory: str | None = None,
 ) -> Resources:
     given = {GPU: gpu, "cpu": cpu, "memory": memory}
     return Resources.parse({name: value for name, value in given.items() if value is not None})
@@ -45,7 +47,11 @@ def set_figures(name: str, allocated: Resources, deserved: Resources, request: R
 
 def add_gang(queue: str, name: str, phase: str = "Running", **fields: Any) -> PodGroup:
     return PodGroup.objects.create(
-        namespace="default", name=name, queue=Queue.objects.get(name=queue), phase=phase, **fields
+        namespace="default",
+        name=name,
+        queue=Queue.objects.get(name=queue),
+        phase=phase,
+        **fields,
     )
 
 
@@ -67,7 +73,10 @@ def load_tree() -> None:
     ensure_builtin_objects()
     ClusterState.objects.update(name="sample", total=amounts(64, 1024, "4Ti"))
     add_queue(
-        "research", weight=3, deserved=amounts(40, 600, "2Ti"), guarantee=amounts(8, 64, "256Gi")
+        "research",
+        weight=3,
+        deserved=amounts(40, 600, "2Ti"),
+        guarantee=amounts(8, 64, "256Gi"),
     )
     add_queue(
         "vision",
@@ -77,10 +86,17 @@ def load_tree() -> None:
         capability=amounts(32, 400, "1536Gi"),
     )
     add_queue(
-        "language", "research", weight=2, deserved=amounts(20, 300, "1Ti"), guarantee=amounts(8)
+        "language",
+        "research",
+        weight=2,
+        deserved=amounts(20, 300, "1Ti"),
+        guarantee=amounts(8),
     )
     add_queue(
-        "production", weight=2, deserved=amounts(24, 400, "2Ti"), capability=amounts(48, 800, "3Ti")
+        "production",
+        weight=2,
+        deserved=amounts(24, 400, "2Ti"),
+        capability=amounts(48, 800, "3Ti"),
     )
     add_queue(
         "serving",
@@ -99,21 +115,36 @@ def load_tree() -> None:
         wish="Closed",
     )
     set_figures(
-        "root", amounts(47, 553, "2100Gi"), amounts(64, 1024, "4Ti"), amounts(70, 700, "2800Gi")
+        "root",
+        amounts(47, 553, "2100Gi"),
+        amounts(64, 1024, "4Ti"),
+        amounts(70, 700, "2800Gi"),
     )
     set_figures("default", amounts(0, 0, "0"), amounts(0, 24, "0"), amounts(0, 0, "0"))
     set_figures(
-        "research", amounts(38, 353, "1300Gi"), amounts(40, 600, "2Ti"), amounts(58, 500, "2Ti")
+        "research",
+        amounts(38, 353, "1300Gi"),
+        amounts(40, 600, "2Ti"),
+        amounts(58, 500, "2Ti"),
     )
     set_figures("vision", amounts(8, 53, "300Gi"), amounts(20, 300, "1Ti"), amounts(8, 53, "300Gi"))
     set_figures(
-        "language", amounts(30, 300, "1000Gi"), amounts(20, 300, "1Ti"), amounts(50, 447, "1748Gi")
+        "language",
+        amounts(30, 300, "1000Gi"),
+        amounts(20, 300, "1Ti"),
+        amounts(50, 447, "1748Gi"),
     )
     set_figures(
-        "production", amounts(9, 200, "800Gi"), amounts(24, 400, "2Ti"), amounts(12, 200, "800Gi")
+        "production",
+        amounts(9, 200, "800Gi"),
+        amounts(24, 400, "2Ti"),
+        amounts(12, 200, "800Gi"),
     )
     set_figures(
-        "serving", amounts(6, 100, "500Gi"), amounts(16, 200, "1Ti"), amounts(6, 100, "500Gi")
+        "serving",
+        amounts(6, 100, "500Gi"),
+        amounts(16, 200, "1Ti"),
+        amounts(6, 100, "500Gi"),
     )
     set_figures("batch", amounts(3, 100, "300Gi"), amounts(8, 200, "1Ti"), amounts(6, 100, "300Gi"))
     for number in range(3):

@@ -82,7 +82,9 @@ LINUX = {"pod": {"nodeSelector": {"kubernetes.io/os": "linux"}}}
 SMALL = {"requests": {"cpu": "100m"}}
 HALF = {"requests": {"cpu": "0.5"}}
 MXNET = container(
-    "mxnet", args=["--kv-store=dist_sync"], env=[{"name": "DMLC_ROLE", "value": "worker"}]
+    "mxnet",
+    args=["--kv-store=dist_sync"],
+    env=[{"name": "DMLC_ROLE", "value": "worker"}],
 )
 TENSORFLOW = container(
     "tensorflow",
@@ -151,10 +153,18 @@ ACCEPTED: dict[str, Fields] = {
         1,
         task("job-nginx1", 1, container("nginx", SMALL), metadata={"name": "nginx1"}, **LINUX),
         task(
-            "job-nginx2", 5, container("nginx", SMALL), dependsOn={"name": ["job-nginx1"]}, **LINUX
+            "job-nginx2",
+            5,
+            container("nginx", SMALL),
+            dependsOn={"name": ["job-nginx1"]},
+            **LINUX,
         ),
         task(
-            "job-nginx3", 5, container("nginx", SMALL), dependsOn={"name": ["job-nginx2"]}, **LINUX
+            "job-nginx3",
+            5,
+            container("nginx", SMALL),
+            dependsOn={"name": ["job-nginx2"]},
+            **LINUX,
         ),
         queue="default",
     ),

@@ -35,11 +35,16 @@ def people() -> None:
     )  # a real hash costs half a second each
     for name, granted in PEOPLE.items():
         user = model.objects.create(
-            username=name, password=quick, is_superuser=granted is None, is_staff=granted is None
+            username=name,
+            password=quick,
+            is_superuser=granted is None,
+            is_staff=granted is None,
         )
         if granted:
             Grant.objects.create(
-                user=user, role=granted[0].value, queue=Queue.objects.get(name=granted[1])
+                user=user,
+                role=granted[0].value,
+                queue=Queue.objects.get(name=granted[1]),
             )
 
 

@@ -59,7 +59,10 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
         begin, language = opened
         marker = _MARKER.match(lines[begin - 1])
         yield Block(
-            begin + 2, language, "\n".join(lines[begin + 1 : number]), marker[1] if marker else ""
+            begin + 2,
+            language,
+            "\n".join(lines[begin + 1 : number]),
+            marker[1] if marker else "",
         )
         opened = None
 

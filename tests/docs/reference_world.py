@@ -108,7 +108,10 @@ class ReferenceWorld:
             self._api.post(f"queues/{queue}/resume/", json={})
         self._remove_jobs([*(job for job in _JOBS if self._is_spent(job)), _HOLDING, _FROM_A_FILE])
         self._ask(
-            "POST", "apply/", content=self._manifest, headers={"Content-Type": "application/yaml"}
+            "POST",
+            "apply/",
+            content=self._manifest,
+            headers={"Content-Type": "application/yaml"},
         )
 
     def _is_spent(self, job: str) -> bool:

@@ -74,7 +74,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def world(site: Running, checkout: Path) -> ReferenceWorld:
     made = ReferenceWorld(
-        site.address, (site.var / "cli-token").read_text().strip(), checkout, site.var.parent
+        site.address,
+        (site.var / "cli-token").read_text().strip(),
+        checkout,
+        site.var.parent,
     )
     made.prepare()
     return made
@@ -99,7 +102,11 @@ def _as_here(text: str, site: Running, world: ReferenceWorld) -> str:
 
 @pytest.mark.parametrize("document", STORIES, ids=lambda path: str(path.relative_to(BASE)))
 def test_a_document_can_be_followed_line_by_line(
-    document: Path, site: Running, world: ReferenceWorld, checkout: Path, env: dict[str, str]
+    document: Path,
+    site: Running,
+    world: ReferenceWorld,
+    checkout: Path,
+    env: dict[str, str],
 ):
     plain = [
         _as_here(block.text, site, world) for block in shell_blocks(document) if not block.marker
@@ -130,7 +137,10 @@ def _blocks_as_here(site: Running, world: ReferenceWorld) -> Iterator[Block]:
 
 
 def test_every_example_of_the_reference_runs(
-    site: Running, world: ReferenceWorld, checkout: Path, env: dict[str, str]
+    site: Running,
+    world: ReferenceWorld,
+    checkout: Path,
+    env: dict[str, str],
 ):
     path = next(
         line
@@ -171,7 +181,10 @@ def _type(line: str, checkout: Path, env: dict[str, str], world: ReferenceWorld)
 
 
 def _sign_in(
-    line: str, env: dict[str, str], checkout: Path, world: ReferenceWorld
+    line: str,
+    env: dict[str, str],
+    checkout: Path,
+    world: ReferenceWorld,
 ) -> tuple[int, str]:
     """A password can be typed at a terminal only."""
     with Terminal("bash", "-c", f"cd {shlex.quote(str(checkout))}\n{line}", env=env) as screen:

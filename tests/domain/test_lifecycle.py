@@ -40,7 +40,9 @@ def tree(*paths: str, **wishes: QueueState) -> QueueTree:
 
 
 def states(
-    queues: QueueTree, unknown: frozenset[str] = frozenset(), **live: int
+    queues: QueueTree,
+    unknown: frozenset[str] = frozenset(),
+    **live: int,
 ) -> dict[str, QueueState]:
     return {
         name: standing.state
@@ -152,7 +154,9 @@ def verdict(
     ],
 )
 def test_each_command_on_each_wish(
-    wish: QueueState, command: QueueCommand, new_wish: QueueState | None
+    wish: QueueState,
+    command: QueueCommand,
+    new_wish: QueueState | None,
 ):
     judgement = verdict(tree("a", a=wish), "a", command)
 
@@ -279,7 +283,9 @@ def test_what_is_not_a_command_is_none(text: object):
     ],
 )
 def test_a_change_of_the_wish_stands_for_a_command(
-    before: QueueState, wish: QueueState, command: QueueCommand
+    before: QueueState,
+    wish: QueueState,
+    command: QueueCommand,
 ):
     assert command_for(wish, before) is command
 
@@ -300,7 +306,9 @@ def test_a_change_of_the_wish_stands_for_a_command(
     ],
 )
 def test_an_imported_state_stands_for_a_wish(
-    state: str, annotations: dict[str, str], wish: QueueState | None
+    state: str,
+    annotations: dict[str, str],
+    wish: QueueState | None,
 ):
     assert requested_state_of(state, annotations) is wish
 

@@ -36,7 +36,11 @@ def test_closing_a_tree_lists_every_queue_and_the_work_in_it():
         ("e", OPEN, CLOSED),
     ]
     assert effect.load == Load(
-        running=3, waiting=1, pods_running=9, pods_waiting=3, users=frozenset({"ann", "bob"})
+        running=3,
+        waiting=1,
+        pods_running=9,
+        pods_waiting=3,
+        users=frozenset({"ann", "bob"}),
     )
     assert effect.message == (
         "p is now Closing: it takes no new jobs and is Closed when 3 children are Closed. "
@@ -99,7 +103,10 @@ def test_closing_an_empty_suspended_queue_warns_of_nothing():
 
 def test_closing_above_a_suspended_queue_warns_that_it_holds_what_waits():
     effect = plan(
-        tree("p/c/g", p=OPEN, c=SUSPENDED), "p", QueueCommand.CLOSE, loads={"g": Load(waiting=3)}
+        tree("p/c/g", p=OPEN, c=SUSPENDED),
+        "p",
+        QueueCommand.CLOSE,
+        loads={"g": Load(waiting=3)},
     )
 
     assert warned(effect) == ["held_below"]
@@ -129,7 +136,10 @@ def test_closing_what_is_closed_from_above_makes_it_the_own_wish():
 
 def test_resuming_below_a_closing_queue_lets_it_drain():
     effect = plan(
-        tree("p/c", p=CLOSED, c=SUSPENDED), "c", QueueCommand.RESUME, loads={"c": Load(waiting=1)}
+        tree("p/c", p=CLOSED, c=SUSPENDED),
+        "c",
+        QueueCommand.RESUME,
+        loads={"c": Load(waiting=1)},
     )
 
     assert effect.message == (
@@ -153,7 +163,10 @@ def test_a_refresh_says_what_became_of_each_queue():
 
 def test_many_names_are_cut_short():
     effect = plan(
-        tree(*(f"p/c{number}" for number in range(9))), "p", QueueCommand.SUSPEND, loads={}
+        tree(*(f"p/c{number}" for number in range(9))),
+        "p",
+        QueueCommand.SUSPEND,
+        loads={},
     )
 
     assert effect.message.endswith("c0, c1, c2, c3, c4 and 4 more become Suspended with it.")

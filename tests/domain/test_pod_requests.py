@@ -110,7 +110,10 @@ def test_a_random_pod_takes_the_most_of_any_moment_of_its_life(containers, init_
 @STEADY
 @given(st.lists(AMOUNTS, max_size=4), INIT_CONTAINERS, AMOUNTS, AMOUNTS)
 def test_overhead_is_the_only_thing_that_adds_to_a_random_pod(
-    containers, init_containers, of_pod, overhead
+    containers,
+    init_containers,
+    of_pod,
+    overhead,
 ):
     without = pod_requests(containers, init_containers, of_pod=of_pod)
     found = pod_requests(containers, init_containers, of_pod=of_pod, overhead=overhead)

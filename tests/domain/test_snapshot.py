@@ -81,7 +81,11 @@ def test_podgroups_are_added_with_their_sums():
 
     (row,) = resident.add_groups([PodGroup("g3", "q2", min_member=2)])
     resident.add_pods(
-        key=["default/x"], group=[row], pod_class=[0], status=[PodStatus.PENDING], node=[NO_NODE]
+        key=["default/x"],
+        group=[row],
+        pod_class=[0],
+        status=[PodStatus.PENDING],
+        node=[NO_NODE],
     )
 
     assert resident.groups.key[row] == "default/g3"

@@ -147,7 +147,9 @@ def tier(*plugins):
 def policy(actions, *tiers, configurations=None):
     """`policy("allocate", ["gang"], ["proportion"])`, flags that are not named on."""
     return Policy(
-        tuple(actions.split()), tuple(tier(*names) for names in tiers), configurations or {}
+        tuple(actions.split()),
+        tuple(tier(*names) for names in tiers),
+        configurations or {},
     )
 
 

@@ -40,7 +40,10 @@ def test_2_room_that_was_made_is_used_by_the_gang_it_was_made_for():
     kept = job("kept", "q1", gpu=8, pod=promised, phase=Phase.PENDING, min_resources={"gpu": 8})
     other = job("other", "q2", tasks=2, gpu=1, on="n2", min_resources={"gpu": 2})
     snapshot = scene(
-        kept, other, nodes=[("n1", 8, 8), ("n2", 8, 2)], queues=(gpus("q1", 8), gpus("q2", 2))
+        kept,
+        other,
+        nodes=[("n1", 8, 8), ("n2", 8, 2)],
+        queues=(gpus("q1", 8), gpus("q2", 2)),
     )
     snapshot.session = 5
 

@@ -150,7 +150,13 @@ def _crowd(**high):
 def _starving():
     """Two of three run, the queue has what it deserves, and this is so for long."""
     part = job(
-        "part", "q1", tasks=3, cpu=1, on=["n1", "n1", ""], starving_since=0, phase=Phase.RUNNING
+        "part",
+        "q1",
+        tasks=3,
+        cpu=1,
+        on=["n1", "n1", ""],
+        starving_since=0,
+        phase=Phase.RUNNING,
     )
     return cluster(nodes=[node("n1", cpu=2)], queues=[queue("q1")], jobs=[part], session=9)
 

@@ -176,7 +176,9 @@ def test_pods_limit_a_queue_only_if_it_names_them():
         len(
             run(
                 cluster(
-                    nodes=[node("n1")], queues=[queue("default", capability={"pods": 2})], jobs=jobs
+                    nodes=[node("n1")],
+                    queues=[queue("default", capability={"pods": 2})],
+                    jobs=jobs,
                 ),
                 CAPACITY,
             ).binds

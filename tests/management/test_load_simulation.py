@@ -59,7 +59,15 @@ def frozen(tmp_path):
 
 def test_a_load_gives_the_promised_figures():
     code, out, _ = run(
-        SAMPLE, "--load", "steady", "--seconds", "30", "--policy", "fumarole", "--output", "json"
+        SAMPLE,
+        "--load",
+        "steady",
+        "--seconds",
+        "30",
+        "--policy",
+        "fumarole",
+        "--output",
+        "json",
     )
 
     answer = json.loads(out)
@@ -92,7 +100,15 @@ def test_several_policies_give_a_list_and_stand_side_by_side():
 
 def test_the_page_needs_nothing_from_elsewhere():
     _, out, _ = run(
-        SAMPLE, "--load", "steady", "--seconds", "20", "--policy", "bound", "--output", "html"
+        SAMPLE,
+        "--load",
+        "steady",
+        "--seconds",
+        "20",
+        "--policy",
+        "bound",
+        "--output",
+        "html",
     )
 
     assert out.startswith("<!doctype html>")

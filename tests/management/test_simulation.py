@@ -149,7 +149,13 @@ def test_the_example_settles_in_its_second_session():
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "manage.py", "simulate", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=ROOT,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 

@@ -55,7 +55,11 @@ def test_new_rows_are_those_that_bulk_create_would_make(number: int):
     pod_class = PodClass.objects.create(digest="x")
     pods = [
         Pod(
-            namespace="default", name=f"g-{index}", podgroup=group, pod_class=pod_class, index=index
+            namespace="default",
+            name=f"g-{index}",
+            podgroup=group,
+            pod_class=pod_class,
+            index=index,
         )
         for index in range(number)
     ]
@@ -74,7 +78,11 @@ def test_new_rows_are_those_that_bulk_create_would_make(number: int):
 
 def test_a_new_row_keeps_every_type_of_column():
     entry = AuditEntry(
-        action="a", kind="k", name="n'\"%s", before=None, after={"ä": [1, None, "%"]}
+        action="a",
+        kind="k",
+        name="n'\"%s",
+        before=None,
+        after={"ä": [1, None, "%"]},
     )
 
     NEW_ENTRY.insert([entry])

@@ -61,7 +61,9 @@ def test_a_scheduler_killed_at_random_moments_leaves_nothing_broken(tmp_path: Pa
 @pytest.mark.long
 @pytest.mark.parametrize("seed", ["2", "3"])
 def test_two_hundred_kills_under_load_leave_nothing_broken(
-    tmp_path: Path, database: str, seed: str
+    tmp_path: Path,
+    database: str,
+    seed: str,
 ):
     found = crash(tmp_path / "var", database, "100", seed)
 

@@ -36,7 +36,10 @@ class Installation:
     """All processes of the manifests, on this machine."""
 
     def __init__(
-        self, control_plane: ControlPlane, place: Path, servers: Mapping[str, str]
+        self,
+        control_plane: ControlPlane,
+        place: Path,
+        servers: Mapping[str, str],
     ) -> None:
         self._control_plane = control_plane
         self._place = place
@@ -106,7 +109,11 @@ class Installation:
 
     def _run(self, command: list[str], environment: dict[str, str]) -> None:
         subprocess.run(
-            command, cwd=self._image, env=environment, stdout=subprocess.DEVNULL, check=True
+            command,
+            cwd=self._image,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            check=True,
         )
 
     def _here(self, command: list[str]) -> list[str]:
@@ -137,7 +144,10 @@ class Installation:
 
 @pytest.fixture
 def installation(
-    control_plane: ControlPlane, tmp_path: Path, postgres_database: str, external_redis: str
+    control_plane: ControlPlane,
+    tmp_path: Path,
+    postgres_database: str,
+    external_redis: str,
 ) -> Iterator[Installation]:
     servers = {"DATABASE_URL": postgres_database, "REDIS_URL": external_redis}
     made = Installation(control_plane, tmp_path, servers)
@@ -146,7 +156,9 @@ def installation(
 
 
 def test_the_manifests_run_renew_their_token_and_answer_the_api_server(
-    installation: Installation, control_plane: ControlPlane, postgres_database: str
+    installation: Installation,
+    control_plane: ControlPlane,
+    postgres_database: str,
 ) -> None:
     control_plane.kubectl("apply", "-k", str(installation.manifests.folder))
     installation.token_file.write_text(_token(control_plane, "first"))
@@ -220,7 +232,9 @@ def _refusal(control_plane: ControlPlane) -> str:
 
 
 def _goes_on_with_another_token(
-    installation: Installation, control_plane: ControlPlane, database: str
+    installation: Installation,
+    control_plane: ControlPlane,
+    database: str,
 ) -> None:
     """As the kubelet renews it: the file has another token before the first one ends."""
     first = installation.token_file.read_text()

@@ -41,7 +41,10 @@ def port() -> int:
 
 @pytest.fixture
 def environment(
-    tmp_path: Path, port: int, postgres_database: str, external_redis: str
+    tmp_path: Path,
+    port: int,
+    postgres_database: str,
+    external_redis: str,
 ) -> dict[str, str]:
     settings = {
         "SECRET_KEY": "k" * 50,
@@ -50,7 +53,11 @@ def environment(
         "TRUSTED_PROXIES": "127.0.0.1",
     }
     return clean_environment(
-        tmp_path / "var", port, DATABASE_URL=postgres_database, REDIS_URL=external_redis, **settings
+        tmp_path / "var",
+        port,
+        DATABASE_URL=postgres_database,
+        REDIS_URL=external_redis,
+        **settings,
     )
 
 
@@ -119,7 +126,9 @@ def wait_for_sessions(database: str, count: int) -> None:
 
 
 def test_a_worker_that_hangs_ends_to_be_started_again(
-    port: int, processes: list[subprocess.Popen[bytes]], postgres_database: str
+    port: int,
+    processes: list[subprocess.Popen[bytes]],
+    postgres_database: str,
 ):
     wait_until_ready(port)
     wait_for_sessions(postgres_database, 4)  # a worker that has just started is waited for longer

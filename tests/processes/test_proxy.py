@@ -226,7 +226,11 @@ def open_socket(site: Site, cookie: str) -> None:
     headers = {"Cookie": cookie, "Origin": f"https://{SITE}"}
     wire = socket.create_connection(("127.0.0.1", site.tls))
     with connect(
-        f"wss://{SITE}/ws/v1/", sock=wire, ssl=anybody, additional_headers=headers, proxy=None
+        f"wss://{SITE}/ws/v1/",
+        sock=wire,
+        ssl=anybody,
+        additional_headers=headers,
+        proxy=None,
     ) as opened:
         opened.send('{"type": "subscribe", "topics": ["queues"]}')
         assert "queues" in str(opened.recv(timeout=PATIENCE_SECONDS))

@@ -27,7 +27,13 @@ def up(var: Path, port: int | None = None, **environment: str) -> str:
 def refused(command: list[str], var: Path, port: int | None = None, **environment: str) -> str:
     environment = clean_environment(var, port or random_port(), **environment)
     done = subprocess.run(
-        command, cwd=BASE, env=environment, text=True, capture_output=True, timeout=90, check=False
+        command,
+        cwd=BASE,
+        env=environment,
+        text=True,
+        capture_output=True,
+        timeout=90,
+        check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -190,7 +196,9 @@ def test_outside_of_up_a_secret_key_is_required(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "version", [(3, 10), (3, 9), (3, 8)], ids=lambda version: ".".join(map(str, version))
+    "version",
+    [(3, 10), (3, 9), (3, 8)],
+    ids=lambda version: ".".join(map(str, version)),
 )
 def test_an_unsupported_python_is_refused(tmp_path: Path, version: tuple[int, int]):
     pretend = (

@@ -84,7 +84,9 @@ def dump_and_restore(source: str, target: str, file: Path) -> None:
 
 
 def test_sessions_go_on_after_a_restore_into_another_cluster(
-    tmp_path: Path, postgres_database: str, other_cluster: str
+    tmp_path: Path,
+    postgres_database: str,
+    other_cluster: str,
 ):
     use_up_transaction_numbers(postgres_database)
     with Running(tmp_path / "var", demo=True, DATABASE_URL=postgres_database) as site:

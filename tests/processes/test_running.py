@@ -113,7 +113,9 @@ def test_a_stop_during_the_start_is_in_good_order_too(tmp_path: Path):
 
 
 def test_it_runs_on_postgresql_and_a_redis_it_is_pointed_at(
-    tmp_path: Path, postgres_database: str, external_redis: str
+    tmp_path: Path,
+    postgres_database: str,
+    external_redis: str,
 ):
     with Running(
         tmp_path / "var", DATABASE_URL=postgres_database, REDIS_URL=external_redis

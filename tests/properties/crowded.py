@@ -81,7 +81,9 @@ def _queues(random: Random, total: int) -> list[Scenario]:
 
 
 def _running(
-    random: Random, nodes: list[Scenario], leaves: list[str]
+    random: Random,
+    nodes: list[Scenario],
+    leaves: list[str],
 ) -> tuple[list[Scenario], list[Scenario]]:
     """Jobs until nothing more fits."""
     free = {
@@ -119,7 +121,9 @@ def _running(
 
 
 def _new(
-    random: Random, nodes: list[Scenario], leaves: list[str]
+    random: Random,
+    nodes: list[Scenario],
+    leaves: list[str],
 ) -> tuple[list[Scenario], list[Scenario]]:
     groups = list[Scenario]()
     pods = list[Scenario]()

@@ -84,7 +84,10 @@ def fits_where_set(asked: Resources, limit: Resources) -> bool:
 
 GUARANTEE = amounts(2, 4, 0)
 requests = st.builds(
-    amounts, st.integers(1, 3), st.integers(1, 4), st.sampled_from([0, 0, 0, 1, 2])
+    amounts,
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.sampled_from([0, 0, 0, 1, 2]),
 ) | st.just(Resources({"cpu": 1500}))
 quotas = st.builds(amounts, st.integers(1, 12), st.integers(1, 24), st.integers(0, 4))
 
@@ -183,7 +186,13 @@ class _Room:
 
 @st.composite
 def _job(
-    draw: st.DrawFn, index: int, places: list[str], room: _Room, wishes: Wishes, *, runs: bool
+    draw: st.DrawFn,
+    index: int,
+    places: list[str],
+    room: _Room,
+    wishes: Wishes,
+    *,
+    runs: bool,
 ) -> tuple[PodGroup, list[Pod]]:
     members = draw(st.integers(1, 4))
     request = draw(st.just(Resources()) if draw(st.integers(0, 9)) == 0 else requests)
@@ -218,7 +227,12 @@ def _job(
 
 @st.composite
 def _pod(
-    draw: st.DrawFn, group: PodGroup, member: int, request: Resources, running: bool, room: _Room
+    draw: st.DrawFn,
+    group: PodGroup,
+    member: int,
+    request: Resources,
+    running: bool,
+    room: _Room,
 ) -> Pod:
     node = room.take(request) if running else ""
     status = PodStatus.RUNNING if node else PodStatus.PENDING

@@ -87,7 +87,11 @@ class LifeOfQueues(RuleBasedStateMachine):
         self.unknown = known_now
 
     def _undo_gives_back_what_was(
-        self, wished: QueueTree, name: str, command: QueueCommand, before: dict[str, DerivedState]
+        self,
+        wished: QueueTree,
+        name: str,
+        command: QueueCommand,
+        before: dict[str, DerivedState],
     ) -> None:
         if command not in UNDO or self.tree[name].state is not QueueState.OPEN:
             return

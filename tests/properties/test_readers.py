@@ -189,7 +189,9 @@ READERS = {
         (*_YAML, 'actions: "allocate"\n', "tiers:\n", "- plugins:\n", "  - name: gang\n"),
     ),
     "the query box": Reader(
-        lambda text: parse(text, VOCABULARY), _QUERY, (lambda size: "queue:" + "a," * (size // 2),)
+        lambda text: parse(text, VOCABULARY),
+        _QUERY,
+        (lambda size: "queue:" + "a," * (size // 2),),
     ),
     "a quantity": Reader(lambda text: parse_quantity("cpu", text), _AMOUNT),
     "a length of time": Reader(seconds_in, ("1", "h", "m", "s", "ms", ".", "-", "w", " ")),
@@ -205,7 +207,10 @@ READERS = {
     "a query string": Reader(QueryDict, ("a=1", "&", "%41", "%", "+", "=", ";")),
     "a word of the socket": Reader(read_request, _JSON),
     "a job": Reader(
-        _admitted, (), (_chain_of_tasks, _unknown_fields, _many_policies), size=10 * SHORT
+        _admitted,
+        (),
+        (_chain_of_tasks, _unknown_fields, _many_policies),
+        size=10 * SHORT,
     ),
 }
 

@@ -34,7 +34,10 @@ _QUICK = settings(
     phases=(Phase.generate,),
 )
 _LONG = settings(
-    _QUICK, max_examples=2_000, derandomize=False, phases=(Phase.generate, Phase.shrink)
+    _QUICK,
+    max_examples=2_000,
+    derandomize=False,
+    phases=(Phase.generate, Phase.shrink),
 )
 
 
@@ -46,7 +49,9 @@ def quick_and_long(*strategies):
         long = _LONG(given(*strategies)(check))
 
         @pytest.mark.parametrize(
-            "run", [quick, pytest.param(long, marks=pytest.mark.long)], ids=["quick", "long"]
+            "run",
+            [quick, pytest.param(long, marks=pytest.mark.long)],
+            ids=["quick", "long"],
         )
         def test(run):
             run()

@@ -34,7 +34,12 @@ def lived(cluster: Cluster, policy: Policy, sessions: int) -> Snapshot:
 def decided(tables: Snapshot, policy: Policy, *, later: int = 0) -> tuple[ClockedSnapshot, Outcome]:
     """A session on these tables, so many sessions and hours later."""
     snapshot = ClockedSnapshot(
-        tables.resources, tables.nodes, tables.queues, tables.classes, tables.groups, tables.pods
+        tables.resources,
+        tables.nodes,
+        tables.queues,
+        tables.classes,
+        tables.groups,
+        tables.pods,
     )
     snapshot.session = tables.session + later
     snapshot.taken_at = tables.taken_at + 3600 * later
@@ -44,7 +49,11 @@ def decided(tables: Snapshot, policy: Policy, *, later: int = 0) -> tuple[Clocke
 
 @quick_and_long(clusters(), policies, st.booleans(), st.integers(0, 4), st.sampled_from([1, 3, 40]))
 def test_who_did_not_ask_for_the_time_decides_the_same_at_another(
-    cluster, policy, with_sla, sessions, later
+    cluster,
+    policy,
+    with_sla,
+    sessions,
+    later,
 ):
     policy = (
         replace(policy, tiers=((SLA, *policy.tiers[0]), *policy.tiers[1:])) if with_sla else policy

@@ -64,7 +64,9 @@ _unknown = st.frozensets(st.sampled_from(_NAMES), max_size=2)
 
 @given(_trees, st.lists(st.one_of(_specs(), st.sampled_from(_NAMES)), max_size=12), st.booleans())
 def test_a_tree_that_was_changed_step_by_step_is_the_one_built_anew(
-    tree: QueueTree, steps: list[QueueSpec | str], asked: bool
+    tree: QueueTree,
+    steps: list[QueueSpec | str],
+    asked: bool,
 ):
     queues = {queue.name: queue for queue in tree}
     for step in steps:
@@ -91,7 +93,9 @@ def test_a_tree_that_was_changed_step_by_step_is_the_one_built_anew(
 
 @given(_trees, _live, _unknown)
 def test_one_queue_stands_as_in_the_whole_tree(
-    tree: QueueTree, live: Mapping[str, int], unknown: frozenset[str]
+    tree: QueueTree,
+    live: Mapping[str, int],
+    unknown: frozenset[str],
 ):
     standings = derive(tree, live, unknown)
 

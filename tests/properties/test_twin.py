@@ -37,7 +37,9 @@ def test_the_twin_places_every_pod_where_the_engine_does(size, seed):
 
 amounts = st.integers(0, 60) | st.integers(0, 2**40)
 rows = st.lists(
-    st.tuples(st.integers(1, 7) | st.just(65535), amounts, amounts), min_size=1, max_size=6
+    st.tuples(st.integers(1, 7) | st.just(65535), amounts, amounts),
+    min_size=1,
+    max_size=6,
 )
 
 

@@ -207,7 +207,10 @@ def test_the_second_of_two_admins_who_edit_the_same_version_is_told():
 
     def edit(weight: int) -> Callable[[], Any]:
         return lambda: update_queue(
-            "a", {"spec": {"weight": weight}}, merge=True, expected_version=version
+            "a",
+            {"spec": {"weight": weight}},
+            merge=True,
+            expected_version=version,
         )
 
     _, late = crossing(edit(2), edit(3))

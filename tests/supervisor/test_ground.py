@@ -175,7 +175,10 @@ def test_a_password_is_not_shown(url: str, shown: str):
     [(True, True, True), (True, False, False), (False, True, False)],
 )
 def test_the_first_password_is_printed_to_a_terminal_only(
-    tmp_path: Path, is_terminal: bool, is_new: bool, shown: bool
+    tmp_path: Path,
+    is_terminal: bool,
+    is_new: bool,
+    shown: bool,
 ):
     installation = installation_from({"FUMAROLE_VAR": str(tmp_path), "PORT": "8123"})
     (tmp_path / "admin-password").write_text("one-of-many\n")

@@ -272,7 +272,9 @@ def test_a_worker_that_hangs_while_work_waits_is_ended_and_started_again(
 
 @pytest.mark.usefixtures("quick_looks")
 @pytest.mark.parametrize(
-    ("seconds", "waits"), [(600, True), (0.5, False)], ids=["one that works", "one without work"]
+    ("seconds", "waits"),
+    [(600, True), (0.5, False)],
+    ids=["one that works", "one without work"],
 )
 def test_a_worker_is_left_in_peace(desk: Desk, tmp_path: Path, seconds: float, waits: bool):
     desk.start(
@@ -292,7 +294,9 @@ def test_a_worker_is_left_in_peace(desk: Desk, tmp_path: Path, seconds: float, w
 
 @pytest.mark.parametrize(("load", "looks"), [(0.5, 10), (2.0, 10), (6.0, 30), (90.0, 40)])
 def test_on_a_busy_machine_there_is_more_patience(
-    monkeypatch: pytest.MonkeyPatch, load: float, looks: int
+    monkeypatch: pytest.MonkeyPatch,
+    load: float,
+    looks: int,
 ):
     monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr("os.cpu_count", lambda: 1)

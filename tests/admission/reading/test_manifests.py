@@ -35,7 +35,11 @@ def rules(manifest: object, **options: Any) -> list[str]:
 
 def test_what_is_left_out_is_filled_in():
     assert spec({"metadata": {"name": "a"}}) == QueueSpec(
-        "a", parent="root", weight=1, reclaimable=True, state=QueueState.OPEN
+        "a",
+        parent="root",
+        weight=1,
+        reclaimable=True,
+        state=QueueState.OPEN,
     )
 
 
@@ -97,7 +101,9 @@ def test_another_kind_or_version_is_refused():
     ],
 )
 def test_the_wish_comes_from_spec_or_at_creation_from_status(
-    body: dict[str, Any], options: dict[str, Any], wish: QueueState
+    body: dict[str, Any],
+    options: dict[str, Any],
+    wish: QueueState,
 ):
     assert spec({"metadata": {"name": "a"}, **body}, **options).state is wish
 
@@ -265,7 +271,10 @@ _SHAPED = st.recursive(
     old=_SHAPED,
 )
 def test_whatever_is_sent_the_answer_is_a_verdict(
-    kind: str, operation: str, new: object, old: object
+    kind: str,
+    operation: str,
+    new: object,
+    old: object,
 ):
     request = Request(operation, "q", new, old)
 

@@ -237,7 +237,9 @@ def test_how_many_are_waited_for_is_all_or_any():
 )
 @pytest.mark.parametrize("of_task", [False, True])
 def test_what_two_policies_answer_is_refused(
-    policies: list[tuple[Any, Any]], field: str, of_task: bool
+    policies: list[tuple[Any, Any]],
+    field: str,
+    of_task: bool,
 ):
     given = [
         {

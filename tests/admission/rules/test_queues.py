@@ -112,7 +112,9 @@ def test_what_the_larger_one_does_not_name_does_not_limit():
 
 def test_a_guarantee_above_the_cluster_is_refused_with_the_figures():
     verdict = check_queue(
-        queue("a", guarantee={"cpu": "101", "nvidia.com/gpu": "1"}), tree(), Facts(total=CLUSTER)
+        queue("a", guarantee={"cpu": "101", "nvidia.com/gpu": "1"}),
+        tree(),
+        Facts(total=CLUSTER),
     )
 
     assert rules(verdict) == ["guarantee_exceeds_cluster", "guarantee_exceeds_cluster"]
@@ -198,7 +200,9 @@ def test_a_parent_can_not_be_lowered_below_its_children():
 
 def test_children_of_root_are_not_summed():
     assert check_queue(
-        queue("b", deserved={"cpu": "1000"}), tree(queue("a", deserved={"cpu": "1000"})), Facts()
+        queue("b", deserved={"cpu": "1000"}),
+        tree(queue("a", deserved={"cpu": "1000"})),
+        Facts(),
     ).allowed
 
 
@@ -206,7 +210,10 @@ def test_a_broken_tree_does_not_block_an_unrelated_edit():
     child = queue("c", "p", deserved={"cpu": "1"})
 
     assert check_queue(
-        replace(child, weight=9), tree(queue("p"), child), Facts(), old=child
+        replace(child, weight=9),
+        tree(queue("p"), child),
+        Facts(),
+        old=child,
     ).allowed
     assert rules(
         check_queue(
@@ -250,7 +257,12 @@ def test_five_levels_are_allowed():
 
 def test_the_whole_moved_subtree_counts_for_the_depth():
     there = tree(
-        queue("a"), queue("b", "a"), queue("c", "b"), queue("x"), queue("y", "x"), queue("z", "y")
+        queue("a"),
+        queue("b", "a"),
+        queue("c", "b"),
+        queue("x"),
+        queue("y", "x"),
+        queue("z", "y"),
     )
 
     verdict = check_queue(queue("x", "c"), there, Facts(), old=there["x"])
@@ -272,7 +284,9 @@ def test_a_busy_queue_gets_no_children(facts: Facts):
 
 def test_the_pods_of_children_do_not_make_a_parent_busy():
     assert check_queue(
-        queue("d", "p"), tree(queue("p"), queue("c", "p")), Facts(allocated_pods={"p": 3})
+        queue("d", "p"),
+        tree(queue("p"), queue("c", "p")),
+        Facts(allocated_pods={"p": 3}),
     ).allowed
 
 
@@ -297,14 +311,21 @@ def test_root_keeps_its_quotas_its_place_and_its_state():
         "root_protected"
     ]
     assert check_queue(
-        replace(root, deserved=CLUSTER), tree(), Facts(protects_root=False), old=root
+        replace(root, deserved=CLUSTER),
+        tree(),
+        Facts(protects_root=False),
+        old=root,
     ).allowed
     assert rules(check_queue(replace(root, parent="default"), tree(), Facts(), old=root)) == [
         "root_protected"
     ]
     assert rules(
         check_queue(
-            replace(root, state=QueueState.CLOSED), tree(), Facts(), old=root, sets_state=True
+            replace(root, state=QueueState.CLOSED),
+            tree(),
+            Facts(),
+            old=root,
+            sets_state=True,
         )
     ) == ["protected_queue"]
 
@@ -314,7 +335,11 @@ def test_a_change_of_state_is_refused_where_the_command_is():
     there = tree(queue("p", state=QueueState.CLOSED), child)
 
     verdict = check_queue(
-        replace(child, state=QueueState.OPEN), there, Facts(), old=child, sets_state=True
+        replace(child, state=QueueState.OPEN),
+        there,
+        Facts(),
+        old=child,
+        sets_state=True,
     )
 
     assert [(violation.rule_id, violation.fix) for violation in verdict.violations] == [
@@ -337,7 +362,9 @@ def test_every_blocker_of_a_deletion_is_listed():
     there = tree(queue("p"), queue("a", "p"), queue("b", "p"))
 
     verdict = check_delete(
-        "p", there, Facts(states={"p": QueueState.OPEN}, live_podgroups={"p": 2})
+        "p",
+        there,
+        Facts(states={"p": QueueState.OPEN}, live_podgroups={"p": 2}),
     )
 
     assert rules(verdict) == ["has_children", "queue_not_closed", "has_podgroups"]

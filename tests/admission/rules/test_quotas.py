@@ -65,7 +65,9 @@ def test_an_edit_in_place_does_not_ask_about_what_is_below_again():
 
 def test_a_queue_is_not_compared_with_itself_when_it_is_its_own_parent():
     (violation,) = refusals(
-        queue("a", "a", deserved="4"), queue("a", deserved="4"), queue("b", "a", deserved="4")
+        queue("a", "a", deserved="4"),
+        queue("a", deserved="4"),
+        queue("b", "a", deserved="4"),
     )
 
     assert violation.rule_id == "self_parent"

@@ -115,7 +115,9 @@ def test_the_answer_names_the_queue_its_state_and_a_way_out():
     ],
 )
 def test_work_without_a_queue_goes_to_that_of_its_namespace_or_to_default(
-    named: str | None, namespace: str, queue: str
+    named: str | None,
+    namespace: str,
+    queue: str,
 ):
     reading = read_job(job(named, namespace), FACTS)
 
@@ -300,7 +302,9 @@ def test_a_flaw_that_a_job_had_before_does_not_keep_it_from_being_changed():
     old = job("default", tasks=[{"name": "t", "replicas": 1}, {"name": "t", "replicas": 1}])
 
     assert admit_job_change(
-        {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old, FACTS
+        {**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}},
+        old,
+        FACTS,
     ).allowed
 
 
@@ -309,7 +313,10 @@ def test_what_is_being_deleted_is_not_checked_any_more():
     leaving["metadata"]["deletionTimestamp"] = "2026-11-16T06:21:00Z"
 
     assert review(
-        "podgroups", Request("UPDATE", "g", leaving, podgroup("default")), TREE, FACTS
+        "podgroups",
+        Request("UPDATE", "g", leaving, podgroup("default")),
+        TREE,
+        FACTS,
     ).allowed
 
 

@@ -61,7 +61,11 @@ class Caller:
         data = text if text is not None else "" if body is None else json.dumps(body)
         kind = headers.pop("content_type", "application/json")
         self.last = self.client.generic(
-            method, path, data, content_type=kind, headers={**self.headers, **headers}
+            method,
+            path,
+            data,
+            content_type=kind,
+            headers={**self.headers, **headers},
         )
         if expect is not None:
             assert self.last.status_code == expect, (
@@ -94,7 +98,11 @@ class Caller:
 
     def apply(self, text: str, query: str = "", expect: int = 200) -> Any:
         return self.ask(
-            "POST", f"apply/{query}", text=text, content_type="application/yaml", expect=expect
+            "POST",
+            f"apply/{query}",
+            text=text,
+            content_type="application/yaml",
+            expect=expect,
         )
 
 
@@ -132,7 +140,11 @@ def node(name: str, **allocatable: str) -> dict[str, Any]:
 
 
 def job(
-    name: str, in_queue: str = "default", replicas: int = 1, cpu: str = "1", **spec: Any
+    name: str,
+    in_queue: str = "default",
+    replicas: int = 1,
+    cpu: str = "1",
+    **spec: Any,
 ) -> dict[str, Any]:
     container = {
         "name": "main",

@@ -74,7 +74,9 @@ def test_a_dry_run_of_any_write_writes_nothing(admin: Caller, world: World):
         name, action, method, _ = route
         dry = "" if name in WITHOUT_DRY_RUN else "?dry_run=true"
         answer = admin.ask(
-            method, address(route, admin, world) + dry, body_for(name, action, "own")
+            method,
+            address(route, admin, world) + dry,
+            body_for(name, action, "own"),
         )
         touched = changed(before)
         if touched or admin.last.status_code not in (200, 409):

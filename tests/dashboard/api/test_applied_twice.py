@@ -35,7 +35,9 @@ _QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck
 def surroundings(admin: Caller) -> None:
     admin.post("queues/", [queue("team"), queue("leaf", "team")])
     admin.post(
-        "priorityclasses/", {"metadata": {"name": "high"}, "spec": {"value": 10}}, expect=201
+        "priorityclasses/",
+        {"metadata": {"name": "high"}, "spec": {"value": 10}},
+        expect=201,
     )
     lab = {"metadata": {"name": "lab", "annotations": {"scheduling.volcano.sh/queue-name": "leaf"}}}
     admin.post("namespaces/", lab, expect=201)
@@ -206,7 +208,11 @@ def with_field(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any
 )
 @pytest.mark.parametrize("way", ["apply", "patch"])
 def test_a_field_that_is_changed_is_changed_whichever_way(
-    admin: Caller, way: str, kind: str, path: str, value: Any
+    admin: Caller,
+    way: str,
+    kind: str,
+    path: str,
+    value: Any,
 ):
     admin.post("apply/", plain(kind))
     stored_at = path if "." in path else f"spec.{path}"

@@ -89,7 +89,9 @@ def test_a_file_of_every_kind_is_applied_and_again_without_a_change(admin: Calle
 
 def test_a_dry_run_shows_the_differences_and_writes_nothing(admin: Caller):
     admin.post(
-        "queues/", queue("a", capability={"cpu": "4", "memory": "8Gi"}, weight=2), expect=201
+        "queues/",
+        queue("a", capability={"cpu": "4", "memory": "8Gi"}, weight=2),
+        expect=201,
     )
     entries = AuditEntry.objects.count()
 
@@ -283,7 +285,9 @@ def _of_each_kind(in_queue: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", ["queues", "jobs", "podgroups", "pods"])
 def test_applying_tells_no_more_of_what_is_out_of_sight_than_making_it(
-    admin: Caller, caller: Callable[..., Caller], kind: str
+    admin: Caller,
+    caller: Callable[..., Caller],
+    kind: str,
 ):
     """Asked for where one may not make it, the answer is the same whether there is one.
 

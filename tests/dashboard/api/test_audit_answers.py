@@ -47,7 +47,9 @@ def deeds(caller: Caller, asked: str) -> list[dict[str, Any]]:
 @pytest.mark.usefixtures("tree")
 class TestACascade:
     def test_is_found_under_each_queue_with_who_and_why(
-        self, admin: Caller, caller: Callable[..., Caller]
+        self,
+        admin: Caller,
+        caller: Callable[..., Caller],
     ):
         caller("ruth", admin="research").post(
             "queues/research/close/", {"reason": "moving to the new site"}
@@ -65,7 +67,9 @@ class TestACascade:
         assert deeds(admin, "name=other&action=CloseQueue") == []
 
     def test_is_told_to_an_admin_of_the_lower_queue_alone(
-        self, admin: Caller, caller: Callable[..., Caller]
+        self,
+        admin: Caller,
+        caller: Callable[..., Caller],
     ):
         ann = caller("ann", admin="reports")
         admin.post("queues/research/suspend/", {"reason": "audit week"})
@@ -143,7 +147,12 @@ class TestTheReason:
         ],
     )
     def test_of_any_write_stands_in_the_log(
-        self, admin: Caller, method: str, path: str, body: Any, action: str
+        self,
+        admin: Caller,
+        method: str,
+        path: str,
+        body: Any,
+        action: str,
     ):
         admin.ask(method, f"{path}?reason=quarterly%20review", body)
 
@@ -152,7 +161,10 @@ class TestTheReason:
 
     def test_that_is_too_long_is_refused_and_nothing_is_done(self, admin: Caller):
         refused = admin.ask(
-            "PATCH", f"queues/default/?reason={'x' * 1025}", {"spec": {"weight": 3}}, expect=400
+            "PATCH",
+            f"queues/default/?reason={'x' * 1025}",
+            {"spec": {"weight": 3}},
+            expect=400,
         )
 
         assert refused["violations"][0]["field"] == "reason"

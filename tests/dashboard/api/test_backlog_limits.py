@@ -59,7 +59,9 @@ def test_one_job_has_no_more_pods_than_allowed(submitter: Caller, limit: Limit):
     )
     submitter.post("jobs/", manifest("just-right", replicas=10), expect=201)
     refused = submitter.patch(
-        "jobs/default/just-right/", {"spec": {"tasks": [_task(11)]}}, expect=400
+        "jobs/default/just-right/",
+        {"spec": {"tasks": [_task(11)]}},
+        expect=400,
     )
     assert rules(refused) == ["too_many_pods_in_job"]
 
@@ -103,7 +105,9 @@ def test_what_has_started_or_was_cancelled_waits_no_more(submitter: Caller, limi
 
 
 def test_what_waits_of_one_person_is_counted_over_all_queues(
-    submitter: Caller, admin: Caller, limit: Limit
+    submitter: Caller,
+    admin: Caller,
+    limit: Limit,
 ):
     limit(jobs_per_user=2, pods_per_user=9)
     queue("other")
@@ -122,7 +126,9 @@ def test_what_waits_of_one_person_is_counted_over_all_queues(
 
 
 def test_pods_that_are_still_to_be_made_wait_too(
-    submitter: Caller, limit: Limit, monkeypatch: pytest.MonkeyPatch
+    submitter: Caller,
+    limit: Limit,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr("scheduler.services.jobs.pod_creation.AT_ONCE", 4)
     limit(pods_per_queue=12)

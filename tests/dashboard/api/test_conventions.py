@@ -59,7 +59,10 @@ def test_any_of_the_versions_that_if_match_names_will_do(admin: Caller):
         admin.patch("queues/a/?dry_run=true", {"spec": {"weight": 6}}, **{"If-Match": tags})
     for tags in BAD_TAGS:
         admin.patch(
-            "queues/a/?dry_run=true", {"spec": {"weight": 6}}, expect=412, **{"If-Match": tags}
+            "queues/a/?dry_run=true",
+            {"spec": {"weight": 6}},
+            expect=412,
+            **{"If-Match": tags},
         )
 
 

@@ -60,7 +60,9 @@ def found(caller: Caller, path: str) -> set[str]:
 
 @pytest.mark.parametrize(("name", "parameter"), WORDS)
 def test_a_value_that_cannot_be_is_refused_with_those_there_are(
-    admin: Caller, name: str, parameter: str
+    admin: Caller,
+    name: str,
+    parameter: str,
 ):
     known = LISTS[name].base_filters[parameter]
     assert isinstance(known, (OneOf, Truth))

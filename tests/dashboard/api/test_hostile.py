@@ -212,7 +212,10 @@ HALF = r'"\ud800"'
 @pytest.mark.parametrize("kind", ["application/json", "application/yaml"])
 def test_half_a_character(admin: Caller, path: str, body: str, kind: str):
     answer = admin.client.post(
-        f"/api/v1/{path}", body % HALF, content_type=kind, headers=admin.headers
+        f"/api/v1/{path}",
+        body % HALF,
+        content_type=kind,
+        headers=admin.headers,
     )
 
     assert answer.status_code == 400

@@ -73,7 +73,9 @@ def test_the_same_name_again_replaces_ones_own_view(caller: Callable[..., Caller
     ],
 )
 def test_a_view_that_can_not_be_kept_is_refused_by_field(
-    caller: Callable[..., Caller], body: Any, field: str
+    caller: Callable[..., Caller],
+    body: Any,
+    field: str,
 ):
     assert caller("ann").post("views/", body, expect=400)["violations"][0]["field"] == field
 
@@ -138,7 +140,9 @@ def test_the_pages_show_what_was_set_by_the_api(caller: Callable[..., Caller]):
     ],
 )
 def test_a_preference_that_is_none_is_refused_by_field(
-    caller: Callable[..., Caller], body: Any, field: str
+    caller: Callable[..., Caller],
+    body: Any,
+    field: str,
 ):
     assert (
         caller("ann").patch("users/~/preferences/", body, expect=400)["violations"][0]["field"]
@@ -202,7 +206,9 @@ def test_a_browser_that_changes_its_password_by_the_api_stays_signed_in(
 
 @pytest.mark.parametrize(("scope", "least"), [("read", 403), ("submit", 200)])
 def test_a_token_for_reading_writes_nothing_of_ones_own_either(
-    admin: Caller, scope: str, least: int
+    admin: Caller,
+    scope: str,
+    least: int,
 ):
     narrow = Caller("boss", (scope,))
 

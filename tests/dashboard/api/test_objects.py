@@ -187,7 +187,9 @@ def test_orders_are_found_by_queue_and_seen_by_who_sees_what_they_were_for(
     ann = caller("ann", admin="train")
     for name in ("train", "mine"):
         admin.post(
-            "commands/", {"action": "AbortJob", "target": {"kind": "Job", "name": name}}, expect=200
+            "commands/",
+            {"action": "AbortJob", "target": {"kind": "Job", "name": name}},
+            expect=200,
         )
     admin.post("queues/train/suspend/", expect=200)
 
@@ -213,7 +215,11 @@ def test_an_eviction_is_not_found_by_what_is_not_shown_of_it(
     }
     own = {"pod_name": "default/train-0", "podgroup_name": "default/train", "queue_name": "mine"}
     Eviction.objects.create(
-        session_number=1, action="reclaim", created_at=timezone.now(), **own, **other
+        session_number=1,
+        action="reclaim",
+        created_at=timezone.now(),
+        **own,
+        **other,
     )
     ann = caller("ann", admin="mine")
 

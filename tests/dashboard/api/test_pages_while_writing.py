@@ -124,7 +124,12 @@ def _in_session(model: Any, **more: Any) -> Callable[[int], Any]:
 def _event(number: int) -> Event:
     now = timezone.now().replace(microsecond=0) + timedelta(seconds=number % 3)
     return Event.objects.create(
-        kind="Queue", name=f"e{number}", reason="x", message="x", first_at=now, last_at=now
+        kind="Queue",
+        name=f"e{number}",
+        reason="x",
+        message="x",
+        first_at=now,
+        last_at=now,
     )
 
 
@@ -152,19 +157,28 @@ MAKERS: dict[str, Callable[[int], Any]] = {
         name=f"c{number}", value=number % 3
     ),
     "commands": lambda number: Command.objects.create(
-        action="OpenQueue", target_kind="Queue", target_name=f"q{number}", result="Done"
+        action="OpenQueue",
+        target_kind="Queue",
+        target_name=f"q{number}",
+        result="Done",
     ),
     "sessions": _session,
     "decisions": _in_session(Decision, kind="Bind", pod_name="x", action="allocate", session_id=1),
     "evictions": _in_session(
-        Eviction, session_number=1, pod_name="x", podgroup_name="x", action="reclaim"
+        Eviction,
+        session_number=1,
+        pod_name="x",
+        podgroup_name="x",
+        action="reclaim",
     ),
     "events": _event,
     "audit": lambda number: audit.record(SYSTEM, "Try", "Queue", f"q{number}"),
     "users": lambda number: get_user_model().objects.create(username=f"u{number}"),
     "groups": lambda number: Group.objects.create(name=f"g{number}"),
     "grants": lambda number: Grant.objects.create(
-        user=get_user_model().objects.create(username=f"g{number}"), role="viewer", queue=_leaf(0)
+        user=get_user_model().objects.create(username=f"g{number}"),
+        role="viewer",
+        queue=_leaf(0),
     ),
     "tokens": _mine(
         ApiToken,
@@ -209,7 +223,10 @@ def keys(page: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def walked(
-    admin: Caller, page: dict[str, Any], way: str, between: Callable[[], None]
+    admin: Caller,
+    page: dict[str, Any],
+    way: str,
+    between: Callable[[], None],
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """All keys from this page on in the order of the list, and the page at the end."""
     seen = keys(page)
@@ -221,7 +238,9 @@ def walked(
 
 
 def assert_whole(
-    seen: list[tuple[str, str]], before: list[tuple[str, str]], after: list[tuple[str, str]]
+    seen: list[tuple[str, str]],
+    before: list[tuple[str, str]],
+    after: list[tuple[str, str]],
 ) -> None:
     always = [one for one in before if one in after]
     assert len(always) >= STAYING
@@ -243,7 +262,10 @@ def test_what_was_there_all_the_time_is_seen_once(admin: Caller, name: str):
         whole = f"{name}/?page_size=1000&ordering={ordering}"
         before = keys(admin.get(whole))
         seen, last = walked(
-            admin, admin.get(f"{name}/?page_size=5&ordering={ordering}"), "next", passing.change
+            admin,
+            admin.get(f"{name}/?page_size=5&ordering={ordering}"),
+            "next",
+            passing.change,
         )
         between = keys(admin.get(whole))
         assert_whole(seen, before, between)

@@ -70,7 +70,9 @@ def test_a_job_from_a_customised_controller_counts_as_unknown(admin: Caller):
     admin.post("queues/", queue("q1", weight=2), expect=201)
     assert rules(
         admin.post(
-            "podgroups/", {"metadata": {"name": "ring"}, "spec": {"queue": "nowhere"}}, expect=400
+            "podgroups/",
+            {"metadata": {"name": "ring"}, "spec": {"queue": "nowhere"}},
+            expect=400,
         )
     ) == {"queue_not_found"}
 
@@ -108,7 +110,9 @@ def test_a_tree_of_queues_is_filled_closed_and_deleted_children_first(admin: Cal
     """
     admin.post("nodes/", node("n1", cpu="10", memory="32Gi"), expect=201)
     admin.post(
-        "queues/", queue("eng", deserved={"cpu": "10"}, capability={"cpu": "10"}), expect=201
+        "queues/",
+        queue("eng", deserved={"cpu": "10"}, capability={"cpu": "10"}),
+        expect=201,
     )
     admin.post("queues/", queue("dev", "eng", deserved={"cpu": "5"}), expect=201)
     too_much = admin.post("queues/", queue("test", "eng", deserved={"cpu": "6"}), expect=400)
@@ -189,7 +193,9 @@ def test_a_guarantee_holds_against_a_full_cluster(admin: Caller):
     }
     assert rules(
         admin.post(
-            "queues/", queue("q1", guarantee={"cpu": "4"}, capability={"cpu": "2"}), expect=400
+            "queues/",
+            queue("q1", guarantee={"cpu": "4"}, capability={"cpu": "2"}),
+            expect=400,
         )
     ) == {"guarantee_exceeds_capability"}
     admin.post("queues/", queue("q1", guarantee={"resource": {"cpu": "2"}}), expect=201)

@@ -223,7 +223,9 @@ def test_what_was_read_can_be_sent_back_without_a_warning(admin: Caller, kind: s
 
 def test_what_a_node_has_is_not_looked_for_in_its_spec(admin: Caller):
     made = admin.post(
-        "nodes/", {"metadata": {"name": "n"}, "spec": {"allocatable": {"cpu": "4"}}}, expect=201
+        "nodes/",
+        {"metadata": {"name": "n"}, "spec": {"allocatable": {"cpu": "4"}}},
+        expect=201,
     )
 
     assert made["warnings"][0]["field"] == "spec.allocatable"

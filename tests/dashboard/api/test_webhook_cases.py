@@ -94,7 +94,10 @@ def _store_work(given: dict[str, Any]) -> None:
             facts_of(given).allocated_pods.get(queue.name) and not queue.children.exists()
         ) or state == "Closing":
             group = PodGroup.objects.create(
-                namespace="ns", name=f"g-{queue.name}"[:253], queue=queue, phase="Running"
+                namespace="ns",
+                name=f"g-{queue.name}"[:253],
+                queue=queue,
+                phase="Running",
             )
             pod_class, _ = PodClass.objects.get_or_create(digest="x")
             Pod.objects.create(

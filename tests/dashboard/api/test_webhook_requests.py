@@ -222,10 +222,16 @@ _FIELDS = st.sampled_from(
     ),
 )
 def test_whatever_is_asked_the_answer_is_a_review_or_a_sentence(
-    client: Client, kind: str, odd: dict[str, Any], spec: dict[str, Any]
+    client: Client,
+    kind: str,
+    odd: dict[str, Any],
+    spec: dict[str, Any],
 ):
     body = review(
-        kind, "CREATE", {"metadata": {"name": "a", "namespace": "ns"}, "spec": spec}, **odd
+        kind,
+        "CREATE",
+        {"metadata": {"name": "a", "namespace": "ns"}, "spec": spec},
+        **odd,
     )
 
     response = post(client, f"/admission/{kind}/validate", body)

@@ -37,7 +37,9 @@ def test_a_refusal_has_a_code_a_message_and_every_cause(client: Client):
         client,
         "queues",
         review(
-            "queues", "CREATE", manifest("a", parent="ghost", capability={"cpu": "-1"}, weight=-3)
+            "queues",
+            "CREATE",
+            manifest("a", parent="ghost", capability={"cpu": "-1"}, weight=-3),
         ),
     )
 
@@ -81,7 +83,9 @@ def test_warnings_are_told_with_an_allowed_object(client: Client):
     queue("p", state="Suspended")
 
     response = answer(
-        client, "queues", review("queues", "CREATE", manifest("a", parent="p", wieght=3))
+        client,
+        "queues",
+        review("queues", "CREATE", manifest("a", parent="p", wieght=3)),
     )
 
     assert response["warnings"] == [
@@ -123,7 +127,10 @@ def test_an_update_is_compared_with_the_old_object(client: Client):
     ],
 )
 def test_an_update_may_carry_on_the_state_that_is_stored(
-    client: Client, before: str, after: str, allowed: bool
+    client: Client,
+    before: str,
+    after: str,
+    allowed: bool,
 ):
     queue("a")
     old, new = (
@@ -186,7 +193,12 @@ def test_defaults_come_as_a_patch(client: Client):
 
 def test_what_is_complete_needs_no_patch(client: Client):
     whole = manifest(
-        "a", weight=1, reclaimable=False, parent="root", dequeueStrategy="fifo", state="Closed"
+        "a",
+        weight=1,
+        reclaimable=False,
+        parent="root",
+        dequeueStrategy="fifo",
+        state="Closed",
     )
 
     assert answer(client, "queues", review("queues", "CREATE", whole), "mutate") == {

@@ -31,7 +31,9 @@ from dashboard.cli.tables import Table
     ids=str,
 )
 def test_a_bar_shows_own_borrowed_and_free(
-    allocated: float, deserved: float, cells: tuple[int, int, int]
+    allocated: float,
+    deserved: float,
+    cells: tuple[int, int, int],
 ):
     assert bar_cells(allocated, deserved, 10) == cells
     assert sum(cells) == 10
@@ -157,7 +159,9 @@ def terminal(
     ids=str,
 )
 def test_a_tree_keeps_names_and_figures_and_shortens_its_bars(
-    terminal: Callable[..., list[str]], columns: int, row: str
+    terminal: Callable[..., list[str]],
+    columns: int,
+    row: str,
 ):
     lines = terminal(columns, lambda: print_trees([tree("root", tree("vision"))], "", Format.TABLE))
 

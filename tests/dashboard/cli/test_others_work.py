@@ -45,7 +45,9 @@ LINES = (
 
 @pytest.mark.parametrize("name", ["sam", "ruth"])
 def test_no_command_names_work_that_the_reader_may_not_see(
-    server: str, monkeypatch: pytest.MonkeyPatch, name: str
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ):
     numbers = dict(SchedulingSession.objects.order_by("number").values_list("state", "number"))
     monkeypatch.setenv("VCCTL_SERVER", server)

@@ -42,7 +42,10 @@ def teams(vcctl: Type) -> Type:
 class TestWithoutARoleOnRoot:
     @pytest.fixture
     def ann(
-        self, teams: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+        self,
+        teams: Type,
+        new_token: Callable[..., str],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> Type:
         monkeypatch.setenv("VCCTL_TOKEN", new_token("ann", role="viewer", queue="team-a"))
         return teams
@@ -88,7 +91,10 @@ class TestWithoutARoleOnRoot:
         ]
 
     def test_who_may_see_nothing_is_told_what_to_do(
-        self, vcctl: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+        self,
+        vcctl: Type,
+        new_token: Callable[..., str],
+        monkeypatch: pytest.MonkeyPatch,
     ):
         from scheduler.models import Grant
 

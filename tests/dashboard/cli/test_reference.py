@@ -72,7 +72,9 @@ def test_what_is_loaded_for_a_command_is_only_what_it_needs():
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--help"], ["nonsense"], ["--server", "x", "queue", "list"]], ids=" ".join
+    "words",
+    [[], ["--help"], ["nonsense"], ["--server", "x", "queue", "list"]],
+    ids=" ".join,
 )
 def test_whatever_is_not_a_plain_command_loads_everything(words: list[str]):
     root: Any = typer.main.get_command(program(words))

@@ -42,7 +42,12 @@ def env(site: Running, tmp_path: Path) -> dict[str, str]:
 
 def run(env: dict[str, str], *command: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, env=env, input=stdin, capture_output=True, text=True, check=False
+        command,
+        env=env,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -161,13 +166,22 @@ def test_without_a_server_the_exit_code_is_5(tmp_path: Path, env: dict[str, str]
 
 
 def test_sign_in_with_a_password_makes_a_context(
-    site: Running, env: dict[str, str], tmp_path: Path
+    site: Running,
+    env: dict[str, str],
+    tmp_path: Path,
 ):
     elsewhere = {**env, "FUMAROLE_VAR": str(tmp_path / "nothing")}
     password = (site.var / "admin-password").read_text().strip()
 
     with Terminal(
-        "vcctl", "login", site.address, "--username", "admin", "--name", "lab", env=elsewhere
+        "vcctl",
+        "login",
+        site.address,
+        "--username",
+        "admin",
+        "--name",
+        "lab",
+        env=elsewhere,
     ) as screen:
         screen.wait_for("Password of admin:")
         screen.type(f"{password}\n")

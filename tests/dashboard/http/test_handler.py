@@ -115,7 +115,10 @@ def ask(handler: Any, address: str, method: str = "GET") -> ApplicationCommunica
 
 
 async def answer(
-    handler: Any, address: str, method: str = "GET", body: bytes = b""
+    handler: Any,
+    address: str,
+    method: str = "GET",
+    body: bytes = b"",
 ) -> tuple[int, dict[bytes, bytes], bytes]:
     asked = ask(handler, address, method)
     await asked.send_input({"type": "http.request", "body": body[:3], "more_body": True})
@@ -260,7 +263,9 @@ async def busy(settings: Any, handler: ThreadedHandler) -> AsyncIterator[Threade
     [("/api/slow/", b"application/problem+json"), ("/slow/", b"text/html; charset=utf-8")],
 )
 async def test_past_what_can_be_taken_a_request_is_refused_at_once(
-    busy: ThreadedHandler, address: str, kind: bytes
+    busy: ThreadedHandler,
+    address: str,
+    kind: bytes,
 ):
     status, headers, content = await answer(busy, address, "POST")
 

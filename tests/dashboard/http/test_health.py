@@ -85,13 +85,19 @@ class TestReady:
         [(12, "Since then they fail"), (None, "Every session so far has failed")],
     )
     def test_not_ready_when_sessions_are_begun_but_fail(
-        self, client: Client, did_its_work_ago: float | None, words: str
+        self,
+        client: Client,
+        did_its_work_ago: float | None,
+        words: str,
     ):
         now = timezone.now()
         if did_its_work_ago:
             ended = now - timedelta(seconds=did_its_work_ago)
             SchedulingSession.objects.create(
-                number=1, state="Done", started_at=ended, finished_at=ended
+                number=1,
+                state="Done",
+                started_at=ended,
+                finished_at=ended,
             )
         SchedulingSession.objects.create(number=2, state="Failed", started_at=now, finished_at=now)
 
@@ -150,7 +156,9 @@ class TestReady:
         assert "No session has run yet" in answer.json()["checks"]["sessions"]["message"]
 
     def test_not_ready_without_redis_and_the_others_are_still_told(
-        self, client: Client, settings: Any
+        self,
+        client: Client,
+        settings: Any,
     ):
         settings.REDIS_URL = f"redis://127.0.0.1:{free_port()}/0"
 

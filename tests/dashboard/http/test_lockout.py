@@ -44,7 +44,10 @@ def tries(
     **headers: str,
 ) -> int:
     answer = (client or Client()).post(
-        "/accounts/login/", {"username": name, "password": password}, REMOTE_ADDR=address, **headers
+        "/accounts/login/",
+        {"username": name, "password": password},
+        REMOTE_ADDR=address,
+        **headers,
     )
     return answer.status_code
 

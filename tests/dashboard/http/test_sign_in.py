@@ -50,7 +50,9 @@ def test_a_wrong_password_is_said_plainly_and_the_name_is_kept(client: Client, r
 
 
 def test_too_many_wrong_passwords_lock_for_a_while_even_with_the_right_one(
-    client: Client, reader: Any, settings: Any
+    client: Client,
+    reader: Any,
+    settings: Any,
 ):
     settings.AXES_FAILURE_LIMIT = 3
     for _ in range(3):
@@ -95,7 +97,9 @@ def test_pages_carry_a_policy_that_forbids_inline_script_and_foreign_sources(cli
     ],
 )
 def test_what_one_reader_sees_is_kept_in_no_cache_for_another(
-    client: Client, reader: Any, path: str
+    client: Client,
+    reader: Any,
+    path: str,
 ):
     client.force_login(reader)
 

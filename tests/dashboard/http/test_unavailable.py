@@ -51,7 +51,9 @@ def leaf() -> str:
 @pytest.mark.parametrize("headers", [{}, {"X-Part": "true"}], ids=["page", "dialog"])
 @pytest.mark.parametrize("verb", ["suspend", "farewell"])
 def test_a_command_that_fails_is_answered_like_the_api_does(
-    admin: Client, verb: str, headers: dict[str, str]
+    admin: Client,
+    verb: str,
+    headers: dict[str, str],
 ):
     name = leaf()
     before = Queue.objects.get(name=name).state
@@ -71,7 +73,9 @@ def test_a_command_that_fails_is_answered_like_the_api_does(
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 def test_a_database_that_does_not_answer_is_no_bug(
-    admin: Client, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    admin: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
 ):
     def silent(*_args: object, **_keywords: object) -> None:
         raise error("connection refused by 10.0.0.7")
@@ -102,7 +106,9 @@ def damaged_file(folder: Path) -> None:
 
 
 def test_a_damaged_file_is_named_as_that_by_pages_the_api_and_readyz(
-    admin: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    admin: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ):
     def damaged(*_args: object, **_keywords: object) -> None:
         damaged_file(tmp_path)

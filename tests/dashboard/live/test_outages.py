@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 async def test_a_redis_that_was_away_is_found_again_and_news_flows(
-    cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    cookie: str,
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(
         hub, "SWEEP_SECONDS", 3600.0
@@ -45,7 +47,9 @@ async def test_a_redis_that_was_away_is_found_again_and_news_flows(
 
 
 async def test_what_was_missed_while_redis_was_away_is_found_by_looking_again(
-    cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    cookie: str,
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(hub, "SWEEP_SECONDS", 0.2)
     hub.Hub._hubs.clear()
@@ -77,7 +81,9 @@ async def test_while_the_database_is_away_nobody_is_let_in_and_nothing_breaks(
 
 
 async def test_a_redis_that_hangs_is_named_and_so_is_its_return(
-    cookie: str, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    cookie: str,
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(redis_watch, "ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(redis_watch, "_ASK_AGAIN_SECONDS", 0.1)

@@ -17,7 +17,11 @@ def words_of(line: str) -> list[str]:
     program = line.partition(" ")[0]
     script = f"{program}() {{ printf '%s\\0' \"$@\"; cat; }}\n{line}\n"
     done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, stdin=subprocess.DEVNULL, text=True, check=True
+        ["bash", "-c", script],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=True,
     )
     return done.stdout.split("\0")
 

@@ -89,7 +89,9 @@ def test_a_queue_admin_grants_and_revokes_below_his_queue_only():
     ruth = signed_in("ruth")
     ruth.post("/users/-/grant/", {"who": "user:vera", "role": "submitter", "queue": "language"})
     refused = ruth.post(
-        "/users/-/grant/", {"who": "user:vera", "role": "admin", "queue": "root"}, follow=True
+        "/users/-/grant/",
+        {"who": "user:vera", "role": "admin", "queue": "root"},
+        follow=True,
     )
 
     made = Grant.objects.get(user__username="vera", queue__name="language")

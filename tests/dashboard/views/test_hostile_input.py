@@ -53,7 +53,10 @@ def admin() -> Client:
 
 
 def errors(
-    client: Client, method: str, url: str, given: list[dict[str, Any]]
+    client: Client,
+    method: str,
+    url: str,
+    given: list[dict[str, Any]],
 ) -> list[tuple[str, object]]:
     """Of what is given, what the page cannot answer."""
     answers = [(str(one)[:200], getattr(client, method)(url, one)) for one in given]
@@ -95,7 +98,10 @@ def test_versions_that_a_form_sends_back(admin: Client):
     )
     assert (
         errors(
-            admin, "post", "/policy/", [{**one, "do": "save", "text": "tiers: 5"} for one in given]
+            admin,
+            "post",
+            "/policy/",
+            [{**one, "do": "save", "text": "tiers: 5"} for one in given],
         )
         == []
     )
@@ -128,7 +134,9 @@ def test_numbers_of_the_job_form(admin: Client, field: str):
 @pytest.mark.parametrize("deed", ["change", "delete"])
 def test_a_group_that_somebody_else_has_deleted(admin: Client, deed: str):
     answer = admin.post(
-        "/users/-/group/", {"do": deed, "name": "gone", "members": "sam"}, follow=True
+        "/users/-/group/",
+        {"do": deed, "name": "gone", "members": "sam"},
+        follow=True,
     )
 
     assert "It is no longer there" in text(answer)

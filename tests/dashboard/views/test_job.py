@@ -155,7 +155,11 @@ def test_pods_are_filtered_by_their_state():
 
 
 def _evicted(
-    podgroup: str, queue: str, beneficiary: str, beneficiary_queue: str, **fields: Any
+    podgroup: str,
+    queue: str,
+    beneficiary: str,
+    beneficiary_queue: str,
+    **fields: Any,
 ) -> None:
     values = {
         "session": SchedulingSession.objects.first(),

@@ -152,7 +152,9 @@ def test_somebody_elses_jobs_can_not_be_chosen():
 
 def test_an_action_on_all_that_match_a_mistyped_filter_is_not_begun():
     answer = signed_in("admin").post(
-        "/jobs/-/bulk/", {"action": "cancel", "all": "1", "q": "state:runing"}, follow=True
+        "/jobs/-/bulk/",
+        {"action": "cancel", "all": "1", "q": "state:runing"},
+        follow=True,
     )
 
     assert "Nothing was done, because the filter has a mistake." in text(answer)

@@ -18,7 +18,11 @@ def cluster() -> None:
 
 
 def evicted(
-    gang: str, queue: str, beneficiary: str, beneficiary_queue: str, pods: int = 1
+    gang: str,
+    queue: str,
+    beneficiary: str,
+    beneficiary_queue: str,
+    pods: int = 1,
 ) -> SchedulingSession:
     session = SchedulingSession.objects.first()
     assert session is not None

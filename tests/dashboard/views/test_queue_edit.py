@@ -107,7 +107,11 @@ class TestTheDrawer:
         ids=["refused", "unreadable", "conflict"],
     )
     def test_what_is_not_saved_comes_back_as_typed(
-        self, admin: Client, changes: dict[str, str], status: int, words: str
+        self,
+        admin: Client,
+        changes: dict[str, str],
+        status: int,
+        words: str,
     ):
         answer = admin.post(EDIT, typed(admin, priority="7", **changes), headers=DRAWER)
 

@@ -32,7 +32,10 @@ class TestHistoryOpensOnWhatTheQueueUses:
         set_figures("vision", amounts(0, 0), amounts(0, 0), amounts(0, 0))
         data = {"state": "Open", "allocated": {"memory": 5}}
         QueueSample.objects.create(
-            queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data
+            queue_name="vision",
+            at=timezone.now(),
+            seconds=QueueSample.RAW,
+            data=data,
         )
 
         assert self.drawn(admin) == "memory"
@@ -40,7 +43,9 @@ class TestHistoryOpensOnWhatTheQueueUses:
     def test_something_that_its_quotas_name(self, admin: Client):
         QueueFigures.objects.all().delete()
         Queue.objects.filter(name="vision").update(
-            deserved=amounts(cpu=3), guarantee=amounts(), capability=amounts()
+            deserved=amounts(cpu=3),
+            guarantee=amounts(),
+            capability=amounts(),
         )
 
         assert self.drawn(admin) == "cpu"
@@ -55,7 +60,10 @@ class TestHistoryAsTable:
     def sampled(self, tree: None) -> None:
         data = {"state": "Open", "allocated": {GPU: 3000, "cpu": 1500}, "deserved": {GPU: 8000}}
         QueueSample.objects.create(
-            queue_name="vision", at=timezone.now(), seconds=QueueSample.RAW, data=data
+            queue_name="vision",
+            at=timezone.now(),
+            seconds=QueueSample.RAW,
+            data=data,
         )
 
     def test_the_page_s_file_has_one_row_a_moment_and_resource_with_exact_quantities(

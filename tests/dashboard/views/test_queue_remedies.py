@@ -39,7 +39,9 @@ class TestRemedies:
         ],
     )
     def test_taking_the_advice_until_there_is_none_makes_it_valid(
-        self, name: str, changes: dict[str, str]
+        self,
+        name: str,
+        changes: dict[str, str],
     ):
         scene, facts = admission_scene()
         form = form_from_manifest(queue_manifest(scene[name]))
@@ -88,7 +90,10 @@ class TestRemedies:
         ],
     )
     def test_what_is_wrong_is_said_in_the_words_of_the_form(
-        self, admin: Client, typed: dict[str, str], words: str
+        self,
+        admin: Client,
+        typed: dict[str, str],
+        words: str,
     ):
         data = {"name": "new", "parent": "research", "weight": "1", "priority": "0", **typed}
 

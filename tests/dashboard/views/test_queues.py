@@ -86,7 +86,9 @@ class TestWhoSeesWhat:
         ],
     )
     def test_a_queue_out_of_sight_is_answered_as_one_that_is_not_there(
-        self, narrow: Client, path: str
+        self,
+        narrow: Client,
+        path: str,
     ):
         hidden = narrow.get(f"/queues/serving/{path}")
         missing = narrow.get(f"/queues/nothing/{path}")
@@ -137,7 +139,10 @@ class TestCommands:
         [("/queues/?q=x", "/queues/?q=x"), ("https://elsewhere.example/", "/queues/vision/")],
     )
     def test_afterwards_one_is_led_back_but_never_off_the_site(
-        self, admin: Client, wanted: str, goes_to: str
+        self,
+        admin: Client,
+        wanted: str,
+        goes_to: str,
     ):
         answer = admin.post("/queues/vision/suspend/", {"next": wanted})
 

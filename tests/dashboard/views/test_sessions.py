@@ -84,7 +84,10 @@ def test_a_policy_is_checked_put_in_force_and_taken_back():
     applied(admin, text=other, version=str(first.pk))
     back = admin.get(f"/policy/{first.pk}/")
     applied(
-        admin, text=first.text, version=str(ClusterState.objects.get().policy_id), reason="back"
+        admin,
+        text=first.text,
+        version=str(ClusterState.objects.get().policy_id),
+        reason="back",
     )
 
     assert any(line.kind == "added" for line in back.context["lines"])

@@ -144,7 +144,9 @@ class TestTwoEditors:
         ],
     )
     def test_without_what_i_began_with_nothing_of_theirs_is_overwritten(
-        self, admin: Client, opened: str
+        self,
+        admin: Client,
+        opened: str,
     ):
         mine = self.opened(admin, weight="5") | {"opened": opened}
         self.theirs(priority=3)

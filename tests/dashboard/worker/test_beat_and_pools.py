@@ -83,7 +83,9 @@ def test_ticks_that_were_missed_are_not_made_up_for(
 
 
 def test_a_broker_that_is_away_is_told_once_and_beat_goes_on(
-    celery: Celery, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    celery: Celery,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: Any,
 ):
     clocks = Clocks(monkeypatch, celery)
     beat = SteadyScheduler(celery)
@@ -122,7 +124,11 @@ def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
         "app.loader.init_worker(); prepare_worker(); print('\\n'.join(sys.modules))"
     )
     loaded = subprocess.run(
-        [sys.executable, "-c", script], cwd=BASE, check=True, capture_output=True, text=True
+        [sys.executable, "-c", script],
+        cwd=BASE,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout.split()
 
     assert loads <= set(loaded)

@@ -50,7 +50,10 @@ def test_every_action_follows_every_event(event: JobEvent, named: str, action: J
         is_answered = False
 
     steps = follow_policies(
-        job(running=3), PolicyEvents([(event, task, code)]), {}, [policy[named]]
+        job(running=3),
+        PolicyEvents([(event, task, code)]),
+        {},
+        [policy[named]],
     )
 
     found = tuple(
@@ -84,7 +87,10 @@ def test_a_job_that_ends_or_has_ended_follows_no_policy(action: JobAction, phase
 
     assert (
         follow_policies(
-            job(phase, leaving=1), PolicyEvents([(JobEvent.POD_FAILED, "worker", 1)]), {}, policies
+            job(phase, leaving=1),
+            PolicyEvents([(JobEvent.POD_FAILED, "worker", 1)]),
+            {},
+            policies,
         )
         == []
     )
@@ -92,7 +98,11 @@ def test_a_job_that_ends_or_has_ended_follows_no_policy(action: JobAction, phase
 
 def test_a_job_fails_when_its_retries_are_used_up():
     facts = JobFacts(
-        JobPhase.RUNNING, 1, (TaskCount("worker", 1, 1, failed=1),), retry_count=3, max_retry=3
+        JobPhase.RUNNING,
+        1,
+        (TaskCount("worker", 1, 1, failed=1),),
+        retry_count=3,
+        max_retry=3,
     )
 
     step = react(facts, JobAction.RESTART)

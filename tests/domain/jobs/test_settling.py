@@ -61,7 +61,10 @@ def test_a_gang_of_which_too_few_are_left_is_not_waited_for():
 
 def test_enough_successes_complete_a_job_before_its_last_pod():
     facts = JobFacts(
-        JobPhase.RUNNING, 3, (TaskCount("worker", 3, 3, running=2, succeeded=1),), min_success=1
+        JobPhase.RUNNING,
+        3,
+        (TaskCount("worker", 3, 3, running=2, succeeded=1),),
+        min_success=1,
     )
 
     step = settle(facts)

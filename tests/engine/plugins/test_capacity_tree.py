@@ -55,7 +55,9 @@ def test_a_broken_rule_of_the_tree_stops_what_the_policy_says(how, started):
         queue("good"),
     ]
     snapshot = cluster(
-        nodes=[node("n1")], queues=queues, jobs=[job("a", "leaf", cpu=1), job("b", "good", cpu=1)]
+        nodes=[node("n1")],
+        queues=queues,
+        jobs=[job("a", "leaf", cpu=1), job("b", "good", cpu=1)],
     )
 
     outcome = run(

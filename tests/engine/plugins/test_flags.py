@@ -140,7 +140,9 @@ FLAGS = {
         "gang",
         Flag.JOB_STARVING,
         one_node(
-            job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1), queues=TWO_QUEUES
+            job("a", "q1", tasks=2, min=0, cpu=1, on="n1"),
+            job("b", "q2", cpu=1),
+            queues=TWO_QUEUES,
         ),
         evicted,
         ["a-1"],
@@ -160,7 +162,9 @@ FLAGS = {
         "gang",
         Flag.RECLAIMABLE,
         one_node(
-            job("rigid", "q1", tasks=2, cpu=1, on="n1"), job("b", "q2", cpu=1), queues=TWO_QUEUES
+            job("rigid", "q1", tasks=2, cpu=1, on="n1"),
+            job("b", "q2", cpu=1),
+            queues=TWO_QUEUES,
         ),
         evicted,
         [],
@@ -266,7 +270,9 @@ FLAGS = {
         "scarcity",
         Flag.NODE_ORDER,
         cluster(
-            nodes=[node("n1", gpu=4), node("n2")], queues=[queue("default")], jobs=[job("a", cpu=1)]
+            nodes=[node("n1", gpu=4), node("n2")],
+            queues=[queue("default")],
+            jobs=[job("a", cpu=1)],
         ),
         binds,
         {"a-0": "n2"},
@@ -323,7 +329,9 @@ FLAGS = {
         "proportion",
         Flag.QUEUE_ORDER,
         one_node(
-            job("a", "q1", cpu=2), job("b", "q2", cpu=2), queues=("q1", queue("q2", priority=5))
+            job("a", "q1", cpu=2),
+            job("b", "q2", cpu=2),
+            queues=("q1", queue("q2", priority=5)),
         ),
         who_starts,
         ["b-0"],
@@ -383,7 +391,9 @@ FLAGS = {
         "capacity",
         Flag.QUEUE_ORDER,
         one_node(
-            job("a", "q1", cpu=2), job("b", "q2", cpu=2), queues=("q1", queue("q2", deserved=2))
+            job("a", "q1", cpu=2),
+            job("b", "q2", cpu=2),
+            queues=("q1", queue("q2", deserved=2)),
         ),
         who_starts,
         ["b-0"],
@@ -403,7 +413,9 @@ FLAGS = {
         "capacity",
         Flag.PREEMPTIVE,
         one_node(
-            job("a", "q1", tasks=2, min=0, cpu=1, on="n1"), job("b", "q2", cpu=1), queues=TWO_QUEUES
+            job("a", "q1", tasks=2, min=0, cpu=1, on="n1"),
+            job("b", "q2", cpu=1),
+            queues=TWO_QUEUES,
         ),
         evicted,
         [],

@@ -19,7 +19,9 @@ from tests.engine.report.explaining import NO_RECLAIM
 
 def test_what_was_said_is_not_repeated():
     snapshot = cluster(
-        nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", cpu=1, on_hold="x")]
+        nodes=[node("n1")],
+        queues=[queue("default")],
+        jobs=[job("new", cpu=1, on_hold="x")],
     )
     first = run(snapshot)
     snapshot.groups.said[0] = first.said[0].fingerprint
@@ -75,7 +77,9 @@ def test_an_eviction_is_an_event_of_the_pod():
 
     outcome = run(
         cluster(
-            nodes=[node("n1")], queues=[queue("q1", deserved=4), queue("q2", deserved=4)], jobs=jobs
+            nodes=[node("n1")],
+            queues=[queue("q1", deserved=4), queue("q2", deserved=4)],
+            jobs=jobs,
         ),
         CAPACITY,
     )
@@ -96,7 +100,13 @@ def test_an_eviction_is_an_event_of_the_pod():
 
 def test_what_was_shed_is_an_event_of_job_queue_and_pod():
     part = job(
-        "part", "q1", tasks=3, cpu=1, on=["n1", "n1", ""], starving_since=0, phase=Phase.RUNNING
+        "part",
+        "q1",
+        tasks=3,
+        cpu=1,
+        on=["n1", "n1", ""],
+        starving_since=0,
+        phase=Phase.RUNNING,
     )
     outcome = run(
         cluster(nodes=[node("n1", cpu=2)], queues=[queue("q1")], jobs=[part], session=9), PROPORTION

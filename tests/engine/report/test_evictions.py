@@ -153,7 +153,13 @@ def test_preempt_names_the_priorities_and_no_queues():
 
 def test_shed_names_its_rule():
     part = job(
-        "part", "q1", tasks=3, cpu=1, on=["n1", "n1", ""], starving_since=0, phase=Phase.RUNNING
+        "part",
+        "q1",
+        tasks=3,
+        cpu=1,
+        on=["n1", "n1", ""],
+        starving_since=0,
+        phase=Phase.RUNNING,
     )
 
     grounds = grounds_of(

@@ -15,7 +15,10 @@ from tests.properties.test_sessions import quick_and_long
 
 @quick_and_long(clusters(), policies, st.integers(1, 3), st.booleans())
 def test_the_queues_that_differ_are_those_whose_values_do(
-    cluster, policy, sessions, with_another_policy
+    cluster,
+    policy,
+    sessions,
+    with_another_policy,
 ):
     snapshot = cluster.snapshot()
     for _ in range(sessions):

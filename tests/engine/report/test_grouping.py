@@ -41,7 +41,9 @@ def tried(snapshot, policy=TREE):
 
 def test_a_gang_larger_than_any_node_is_not_tried_and_told_why():
     snapshot = cluster(
-        nodes=[node("n1")], queues=[queue("q1")], jobs=[never("huge"), job("small", "q1", cpu=1)]
+        nodes=[node("n1")],
+        queues=[queue("q1")],
+        jobs=[never("huge"), job("small", "q1", cpu=1)],
     )
 
     assert tried(snapshot) == {"small"}
@@ -91,7 +93,9 @@ def test_alike_gangs_share_a_reason_and_others_have_their_own():
         job("larger", "q1", tasks=2, cpu=10),
     ]
     snapshot = cluster(
-        nodes=[node("n1"), node("n2"), node("n3")], queues=[queue("q1"), queue("q2")], jobs=jobs
+        nodes=[node("n1"), node("n2"), node("n3")],
+        queues=[queue("q1"), queue("q2")],
+        jobs=jobs,
     )
 
     outcome = run(snapshot, TREE)
@@ -110,7 +114,9 @@ def test_whoever_is_no_longer_like_the_others_is_told_so(change):
     queues = [queue("q1"), queue("q2")]
     said = advance(before := cluster(three, queues, jobs), run(before, TREE)).groups.said
     after = cluster(
-        three, queues, [jobs[0], replace(jobs[1], group=replace(jobs[1].group, **change))]
+        three,
+        queues,
+        [jobs[0], replace(jobs[1], group=replace(jobs[1].group, **change))],
     )
     after.groups.said[:] = said
 

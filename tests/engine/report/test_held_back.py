@@ -32,7 +32,10 @@ def test_on_hold_repeats_the_words_of_whoever_holds_it():
 def test_paused_scheduling_decides_nothing_and_says_so():
     outcome = run(
         cluster(
-            nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", cpu=1)], paused=True
+            nodes=[node("n1")],
+            queues=[queue("default")],
+            jobs=[job("new", cpu=1)],
+            paused=True,
         )
     )
 
@@ -67,7 +70,9 @@ def test_other_reasons_are_the_same_where_another_scheduler_decides():
 def test_a_queue_that_does_not_exist():
     assert (
         explained(
-            nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", "gone", cpu=1)]
+            nodes=[node("n1")],
+            queues=[queue("default")],
+            jobs=[job("new", "gone", cpu=1)],
         ).code
         is ReasonCode.QUEUE_NOT_FOUND
     )
@@ -89,7 +94,9 @@ def test_a_queue_with_children_runs_no_jobs():
 @pytest.mark.parametrize("state", [QueueState.CLOSED, QueueState.UNKNOWN])
 def test_a_closed_queue(state):
     found = explained(
-        nodes=[node("n1")], queues=[queue("default", state=state)], jobs=[job("new", cpu=1)]
+        nodes=[node("n1")],
+        queues=[queue("default", state=state)],
+        jobs=[job("new", cpu=1)],
     )
 
     assert (found.code, found.figures["state"]) == (ReasonCode.QUEUE_CLOSED, state.value)
@@ -150,7 +157,9 @@ def test_not_permitted_repeats_the_words():
 
 def test_a_gang_with_too_few_pods():
     found = explained(
-        nodes=[node("n1")], queues=[queue("default")], jobs=[job("new", tasks=2, min=3, cpu=1)]
+        nodes=[node("n1")],
+        queues=[queue("default")],
+        jobs=[job("new", tasks=2, min=3, cpu=1)],
     )
 
     assert (found.code, found.figures["pods"], found.figures["minMember"]) == (
@@ -190,7 +199,9 @@ def test_behind_others_in_a_strict_line():
 
 
 @pytest.mark.parametrize(
-    "actions", [("backfill",), ("enqueue",), ("enqueue", "reclaim", "backfill")], ids=" ".join
+    "actions",
+    [("backfill",), ("enqueue",), ("enqueue", "reclaim", "backfill")],
+    ids=" ".join,
 )
 def test_a_job_that_no_action_of_the_policy_starts(actions: tuple[str, ...]):
     found = explained(

@@ -79,7 +79,10 @@ def test_a_full_cluster_is_told_as_that_and_not_as_a_quota_of_root():
     ]
 
     found = explained(
-        TREE, nodes=[node("n1", cpu=8)], queues=[queue("root"), queue("a")], jobs=jobs
+        TREE,
+        nodes=[node("n1", cpu=8)],
+        queues=[queue("root"), queue("a")],
+        jobs=jobs,
     )
 
     assert found.code is ReasonCode.CLUSTER_BUSY
@@ -98,7 +101,10 @@ def test_waiting_for_quota_when_the_queue_is_at_its_limit():
     jobs = [job("runs", cpu=3, on="n1"), job("new", cpu=2)]
 
     found = explained(
-        CAPACITY, nodes=[node("n1", cpu=8)], queues=[queue("default", capability=4)], jobs=jobs
+        CAPACITY,
+        nodes=[node("n1", cpu=8)],
+        queues=[queue("default", capability=4)],
+        jobs=jobs,
     )
 
     assert (found.code, found.figures["free"], found.figures["short"]) == (
@@ -138,7 +144,10 @@ def test_room_in_pieces():
     jobs = [job("a", cpu=6, on="n1"), job("b", cpu=6, on="n2"), job("new", cpu=3)]
 
     found = explained(
-        NO_RECLAIM, nodes=[node("n1"), node("n2")], queues=[queue("default")], jobs=jobs
+        NO_RECLAIM,
+        nodes=[node("n1"), node("n2")],
+        queues=[queue("default")],
+        jobs=jobs,
     )
 
     assert (found.code, found.figures) == (
@@ -196,7 +205,9 @@ def test_room_that_is_being_made():
 
     outcome = run(
         cluster(
-            nodes=[node("n1")], queues=[queue("q1", deserved=4), queue("q2", deserved=4)], jobs=jobs
+            nodes=[node("n1")],
+            queues=[queue("q1", deserved=4), queue("q2", deserved=4)],
+            jobs=jobs,
         ),
         CAPACITY,
     )

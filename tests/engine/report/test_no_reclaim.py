@@ -86,7 +86,9 @@ def test_a_sibling_that_keeps_what_it_borrowed_is_named_before_queues_out_of_rea
 
 def test_nobody_has_too_much():
     snapshot = scene(
-        job("a", "q1", tasks=8, gpu=1, on="n1"), NEW, queues=(gpus("q1", 8), gpus("q2", 4))
+        job("a", "q1", tasks=8, gpu=1, on="n1"),
+        NEW,
+        queues=(gpus("q1", 8), gpus("q2", 4)),
     )
 
     assert words(snapshot) == "No other queue has more nvidia.com/gpu than it deserves."

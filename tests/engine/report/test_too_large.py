@@ -18,7 +18,9 @@ def test_more_than_a_level_of_the_tree_may_ever_use():
     nodes = [node(f"n{number}", cpu=64, gpu=8) for number in range(16)]
 
     found = explained(
-        nodes=nodes, queues=queues, jobs=[job("new", "train", tasks=64, cpu=1, gpu=1)]
+        nodes=nodes,
+        queues=queues,
+        jobs=[job("new", "train", tasks=64, cpu=1, gpu=1)],
     )
 
     assert found.code is ReasonCode.EXCEEDS_CAPABILITY
@@ -41,7 +43,9 @@ def test_more_than_a_level_of_the_tree_may_ever_use():
 
 def test_more_than_the_whole_cluster_has():
     found = explained(
-        nodes=[node("n1", cpu=8)], queues=[queue("default")], jobs=[job("new", tasks=3, cpu=4)]
+        nodes=[node("n1", cpu=8)],
+        queues=[queue("default")],
+        jobs=[job("new", tasks=3, cpu=4)],
     )
 
     assert (found.code, found.message) == (
@@ -55,7 +59,9 @@ def test_a_pod_larger_than_any_node_names_the_largest_whatever_runs_there():
     nodes = [node("n1", cpu=8), node("n2", cpu=6)]
 
     found = explained(
-        nodes=nodes, queues=[queue("default")], jobs=[job("a", cpu=5, on="n1"), job("new", cpu=10)]
+        nodes=nodes,
+        queues=[queue("default")],
+        jobs=[job("a", cpu=5, on="n1"), job("new", cpu=10)],
     )
 
     assert (found.code, found.figures["largest"], found.figures["has"]) == (

@@ -172,7 +172,11 @@ def test_scores_that_are_remembered_are_those_of_a_first_look(seed):
         for pod_class in classes:
             scores = session.node_scores(pod_class)
             fresh = NodeScores(
-                node_table, pod_class, scores.request, scores.suitable, scores.scorer
+                node_table,
+                pod_class,
+                scores.request,
+                scores.suitable,
+                scores.scorer,
             )
 
             assert scores.by_node.tolist() == fresh.by_node.tolist()

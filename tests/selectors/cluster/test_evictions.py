@@ -24,12 +24,19 @@ def cluster() -> None:
 
 def session(number: int, binds: int, ago: timedelta = timedelta()) -> None:
     SchedulingSession.objects.create(
-        number=number, state="Done", started_at=timezone.now() - ago, counts={"binds": binds}
+        number=number,
+        state="Done",
+        started_at=timezone.now() - ago,
+        counts={"binds": binds},
     )
 
 
 def evicted(
-    gang: str, number: int, queue: str = "vision", pods: int = 1, ago: timedelta = timedelta()
+    gang: str,
+    number: int,
+    queue: str = "vision",
+    pods: int = 1,
+    ago: timedelta = timedelta(),
 ) -> None:
     for pod in range(pods):
         Eviction.objects.create(

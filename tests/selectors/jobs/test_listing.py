@@ -138,7 +138,9 @@ def test_more_jobs_need_no_more_queries(django_assert_num_queries: Any):
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("state", ["running", "waiting", "failed", "completed", "live"])
 def test_a_state_finds_the_same_whether_its_jobs_are_few_or_many(
-    state: str, few: int, monkeypatch: pytest.MonkeyPatch
+    state: str,
+    few: int,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     Job.objects.filter(name="label").update(phase="Failed")
     PodGroup.objects.filter(name="label").update(phase="Completed")

@@ -29,7 +29,9 @@ def gang() -> PodGroup:
     """
     small_cluster()
     PodGroup.objects.filter(name="train-1").update(
-        created_at=ago(30), enqueued_at=ago(30), started_at=ago(18)
+        created_at=ago(30),
+        enqueued_at=ago(30),
+        started_at=ago(18),
     )
     Decision.objects.filter(podgroup_name="default/train-1").update(created_at=ago(18.1))
     return PodGroup.objects.select_related("job").get(name="train-1")

@@ -60,7 +60,10 @@ def evict(pod, session, number, at, *, action="reclaim", core_seconds=0):
 def run(pod, phase, started, finished=None):
     node = None if phase == "Pending" else worlds.Node.objects.get()
     Pod.objects.filter(pk=pod.pk).update(
-        phase=phase, node=node, started_at=started, finished_at=finished
+        phase=phase,
+        node=node,
+        started_at=started,
+        finished_at=finished,
     )
 
 

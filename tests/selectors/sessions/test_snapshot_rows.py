@@ -14,7 +14,9 @@ def test_terms_of_an_affinity_that_are_left_empty_match_nothing():
     )
 
     read = constraint_of(
-        {}, {"nodeAffinity": dict(zip(names, (required, preferred), strict=True))}, []
+        {},
+        {"nodeAffinity": dict(zip(names, (required, preferred), strict=True))},
+        [],
     )
 
     assert [(term.expressions, term.fields) for term in read.required] == [((), ()), ((), ())]

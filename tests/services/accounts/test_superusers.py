@@ -65,14 +65,21 @@ def test_an_admin_by_role_changes_nothing_of_a_superuser(
 
 def test_nor_deletes_it_nor_makes_or_revokes_its_tokens():
     boss = ApiToken.objects.create(
-        user_id=_pk("boss"), name="x", prefix="fum_x", digest="x", scopes=["read"]
+        user_id=_pk("boss"),
+        name="x",
+        prefix="fum_x",
+        digest="x",
+        scopes=["read"],
     )
     anna = signed_in("anna")
 
     assert ask(anna, "delete", "users/boss/").status_code == 403
     assert (
         ask(
-            anna, "post", "tokens/", {"name": "mine", "scopes": ["admin"], "user": "boss"}
+            anna,
+            "post",
+            "tokens/",
+            {"name": "mine", "scopes": ["admin"], "user": "boss"},
         ).status_code
         == 403
     )
@@ -128,7 +135,10 @@ def test_an_admin_by_role_still_manages_the_others(django_user_model: Any):
 
     assert (
         ask(
-            anna, "patch", "users/ben/", {"password": "a brand new password", "isActive": False}
+            anna,
+            "patch",
+            "users/ben/",
+            {"password": "a brand new password", "isActive": False},
         ).status_code
         == 200
     )

@@ -28,7 +28,10 @@ def boss(django_user_model: Any) -> Any:
 
 
 def made(
-    user: Any, name: str, scope: str = "admin", lives: timedelta | None = None
+    user: Any,
+    name: str,
+    scope: str = "admin",
+    lives: timedelta | None = None,
 ) -> tuple[ApiToken, Client]:
     """A token, and a client that uses it."""
     ends = None if lives is None else timezone.now() + lives
@@ -161,7 +164,10 @@ class TestWords:
 
     @pytest.mark.parametrize("kind", ["superuser", "admin of root"])
     def test_a_cluster_admins_token_for_reading_names_the_scope(
-        self, boss: Any, django_user_model: Any, kind: str
+        self,
+        boss: Any,
+        django_user_model: Any,
+        kind: str,
     ):
         user = boss
         if kind == "admin of root":

@@ -165,7 +165,9 @@ def test_the_command_starts_tells_and_stops():
     ],
 )
 def test_mistakes_are_told_in_a_sentence(
-    arguments: tuple[str, ...], options: dict[str, object], message: str
+    arguments: tuple[str, ...],
+    options: dict[str, object],
+    message: str,
 ):
     assert message in refused(*arguments, **options)
 

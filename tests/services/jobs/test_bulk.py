@@ -60,7 +60,9 @@ def test_what_is_so_already_is_no_change():
 def test_a_long_run_is_carried_out_in_slices(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bulk, "SLICE", 1)
     run = start_bulk_run(
-        JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam")
+        JobAction.ABORT,
+        [("default", "train-1"), ("default", "train-2")],
+        by=person("sam"),
     )
 
     carry_out_bulk_runs()
@@ -83,7 +85,9 @@ def test_a_run_that_a_worker_holds_is_left_alone():
 
 def test_only_the_refused_are_tried_again():
     run = start_bulk_run(
-        JobAction.RESUME, [("default", "train-1"), ("default", "nightly")], by=person("ruth")
+        JobAction.RESUME,
+        [("default", "train-1"), ("default", "nightly")],
+        by=person("ruth"),
     )
     carry_out_bulk_runs()
 
@@ -110,7 +114,9 @@ def test_a_run_that_was_claimed_before_the_clock_was_put_back_is_taken_over():
 
 def test_a_run_whose_worker_is_slow_is_not_taken_over(monkeypatch: pytest.MonkeyPatch):
     run = start_bulk_run(
-        JobAction.ABORT, [("default", "train-1"), ("default", "train-2")], by=person("sam")
+        JobAction.ABORT,
+        [("default", "train-1"), ("default", "train-2")],
+        by=person("sam"),
     )
     taken_over = []
 

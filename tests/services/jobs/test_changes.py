@@ -148,7 +148,9 @@ def test_what_nobody_carried_out_yet_is_not_forgotten_however_old_it_is(
     SessionRunner("test").run()
     for table in ("decisions", "sessions"):
         monkeypatch.setitem(
-            retention.KEPT, table, (*retention.KEPT[table][:2], timedelta(hours=-1))
+            retention.KEPT,
+            table,
+            (*retention.KEPT[table][:2], timedelta(hours=-1)),
         )
 
     retention.tidy_up()

@@ -77,7 +77,9 @@ def test_a_part_that_fails_again_and_again_makes_the_job_fail():
     ],
 )
 def test_a_policy_decides_what_an_event_or_an_exit_code_means(
-    policy: dict[str, object], code: int, phase: str
+    policy: dict[str, object],
+    code: int,
+    phase: str,
 ):
     node("n1", cpu="8")
     made = run_a_while(two_tasks(bad_code=code, policies=[policy]))
@@ -89,7 +91,10 @@ def test_a_policy_decides_what_an_event_or_an_exit_code_means(
 def test_a_task_has_policies_of_its_own_that_come_first():
     node("n1", cpu="8")
     asked = manifest(
-        "train", seconds=1, exit_code=1, policies=[{"event": "PodFailed", "action": "AbortJob"}]
+        "train",
+        seconds=1,
+        exit_code=1,
+        policies=[{"event": "PodFailed", "action": "AbortJob"}],
     )
     asked["spec"]["tasks"][0]["policies"] = [{"event": "PodFailed", "action": "TerminateJob"}]
     made = submit_job(asked).job

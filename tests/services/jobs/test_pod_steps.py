@@ -353,7 +353,10 @@ def test_a_small_job_that_grows_large_gets_the_rest_in_steps():
     small = job("small", replicas=2, least=1)
 
     update_job(
-        "default", "small", {"spec": {"tasks": [{**small.tasks[0], "replicas": 40}]}}, merge=True
+        "default",
+        "small",
+        {"spec": {"tasks": [{**small.tasks[0], "replicas": 40}]}},
+        merge=True,
     )
 
     assert Pod.objects.count() == 12

@@ -59,7 +59,10 @@ def test_suspending_and_resuming_a_job_is_no_way_around_its_limit():
 
 
 def two_tasks(
-    max_retry: int | None, *more: dict[str, Any], action: str = "RestartTask", **spec: Any
+    max_retry: int | None,
+    *more: dict[str, Any],
+    action: str = "RestartTask",
+    **spec: Any,
 ) -> Job:
     """One task runs long, the other ends badly after a second and may be tried so often."""
     asked = manifest(
@@ -141,7 +144,10 @@ def test_a_task_that_completed_uses_up_no_retries_of_its_job():
     """Whatever happens, restart the pods that failed: none did."""
     node("n1", cpu="8")
     asked = manifest(
-        "train", seconds=3600, maxRetry=1, policies=[{"event": "*", "action": "RestartPod"}]
+        "train",
+        seconds=3600,
+        maxRetry=1,
+        policies=[{"event": "*", "action": "RestartPod"}],
     )
     (first,) = asked["spec"]["tasks"]
     asked["spec"]["tasks"] = [{**first, "name": name} for name in ("a", "b", "c")]
@@ -212,6 +218,9 @@ def test_a_podgroup_has_the_labels_and_annotations_of_its_job_also_after_a_chang
     assert group.annotations == {"sla-waiting-time": "2m", "note": "urgent"}
 
     update_job(
-        "default", "train", {"metadata": {"annotations": {"sla-waiting-time": None}}}, merge=True
+        "default",
+        "train",
+        {"metadata": {"annotations": {"sla-waiting-time": None}}},
+        merge=True,
     )
     assert PodGroup.objects.get().sla_waiting_seconds is None

@@ -223,7 +223,11 @@ def test_an_evicted_pod_comes_back_to_wait_for_a_place():
     from scheduler.models import Decision
 
     Decision.objects.create(
-        kind="Evict", pod=pod, pod_name="x", action="reclaim", created_at=pod.created_at
+        kind="Evict",
+        pod=pod,
+        pod_name="x",
+        action="reclaim",
+        created_at=pod.created_at,
     )
     from scheduler.services.cluster.dispatch import dispatch
 

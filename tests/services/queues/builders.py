@@ -20,7 +20,11 @@ def podgroup(name: str, in_queue: str, phase: str = "Pending", owner: str = "ann
     Put there without asking, as data that was there before.
     """
     return PodGroup.objects.create(
-        namespace="ns", name=name, queue=Queue.objects.get(name=in_queue), phase=phase, owner=owner
+        namespace="ns",
+        name=name,
+        queue=Queue.objects.get(name=in_queue),
+        phase=phase,
+        owner=owner,
     )
 
 
@@ -41,7 +45,12 @@ def job(
         tasks=[],
     )
     PodGroup.objects.create(
-        namespace="ns", name=name, queue=row.queue, phase=podgroup_phase, job=row, owner=owner
+        namespace="ns",
+        name=name,
+        queue=row.queue,
+        phase=podgroup_phase,
+        job=row,
+        owner=owner,
     )
     return row
 

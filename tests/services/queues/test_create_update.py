@@ -94,7 +94,10 @@ def test_a_change_is_told_and_raises_the_version():
     queue("a")
 
     saved = update_queue(
-        "a", {"spec": {"weight": 5, "capability": {"cpu": "4"}}}, merge=True, by=ANN
+        "a",
+        {"spec": {"weight": 5, "capability": {"cpu": "4"}}},
+        merge=True,
+        by=ANN,
     )
 
     assert saved.changed
@@ -114,7 +117,9 @@ def test_a_patch_leaves_what_it_does_not_name_and_null_removes():
     queue("a", weight=3, capability={"cpu": "4", "memory": "1Gi"}, priority=7)
 
     saved = update_queue(
-        "a", {"spec": {"capability": {"memory": None}, "priority": None}}, merge=True
+        "a",
+        {"spec": {"capability": {"memory": None}, "priority": None}},
+        merge=True,
     )
 
     assert (saved.queue.weight, saved.queue.priority, saved.queue.capability.to_quantities()) == (

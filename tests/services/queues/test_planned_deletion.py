@@ -101,7 +101,10 @@ def test_a_tree_that_changed_meanwhile_drops_the_plan(admin: Actor):
     podgroup("gang", "train", "Running")
     close_then_delete("team", shown=["train", "team"], by=admin)
     Queue.objects.create(
-        name="late", parent=Queue.objects.get(name="team"), state="Closed", wish="Closed"
+        name="late",
+        parent=Queue.objects.get(name="team"),
+        state="Closed",
+        wish="Closed",
     )
     complete("gang")
 

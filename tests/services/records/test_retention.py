@@ -44,13 +44,22 @@ def test_rows_past_their_time_go_and_the_others_stay():
     _, _, kept = KEPT["sessions"]
     now = timezone.now()
     old = SchedulingSession.objects.create(
-        number=1, state="Done", started_at=now - kept - timedelta(minutes=1)
+        number=1,
+        state="Done",
+        started_at=now - kept - timedelta(minutes=1),
     )
     SchedulingSession.objects.create(
-        number=2, state="Done", started_at=now - kept + timedelta(minutes=1)
+        number=2,
+        state="Done",
+        started_at=now - kept + timedelta(minutes=1),
     )
     Decision.objects.create(
-        session=old, kind="Bind", pod_name="a", action="allocate", created_at=now, done_at=now
+        session=old,
+        kind="Bind",
+        pod_name="a",
+        action="allocate",
+        created_at=now,
+        done_at=now,
     )
     Eviction.objects.create(
         session=old,
@@ -152,12 +161,17 @@ def test_a_minute_is_rolled_up_only_when_no_session_can_still_be_writing_a_sampl
 ):
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
     QueueSample.objects.create(
-        queue_name="a", seconds=0, at=noon, data={"allocated": {"cpu": 1000}, "state": "Open"}
+        queue_name="a",
+        seconds=0,
+        at=noon,
+        data={"allocated": {"cpu": 1000}, "state": "Open"},
     )
     rolled = []
     for seconds in (61, 75):
         monkeypatch.setattr(
-            retention.timezone, "now", lambda seconds=seconds: noon + timedelta(seconds=seconds)
+            retention.timezone,
+            "now",
+            lambda seconds=seconds: noon + timedelta(seconds=seconds),
         )
         tidy_up()
         rolled.append(QueueSample.objects.filter(seconds=60).count())

@@ -16,7 +16,10 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 def raw(name: str, at: datetime, cpu: int, state: str = "Open") -> None:
     QueueSample.objects.create(
-        queue_name=name, seconds=0, at=at, data={"allocated": {"cpu": cpu}, "state": state}
+        queue_name=name,
+        seconds=0,
+        at=at,
+        data={"allocated": {"cpu": cpu}, "state": state},
     )
 
 

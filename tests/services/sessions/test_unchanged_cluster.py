@@ -88,7 +88,9 @@ CHANGES: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_whatever_changes_is_thought_about(
-    runner: SessionRunner, thoughts: list[int], change: Callable[[], object]
+    runner: SessionRunner,
+    thoughts: list[int],
+    change: Callable[[], object],
 ):
     runner.run()
     assert thoughts == []
@@ -113,7 +115,9 @@ def test_a_worker_that_lost_its_lease_does_not_even_close_its_session(
     runner: SessionRunner, monkeypatch: pytest.MonkeyPatch
 ):
     def lose(
-        self: SessionRunner, _claimed: Claimed, _refreshed: Refreshed
+        self: SessionRunner,
+        _claimed: Claimed,
+        _refreshed: Refreshed,
     ) -> ReusableOutcome | None:
         Lease.objects.update(token=999)
         return self._remembered.reusable

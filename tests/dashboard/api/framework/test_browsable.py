@@ -151,7 +151,9 @@ def test_every_write_has_a_form_that_works(visitor: Client, admin: Caller, world
         form = form_on(visitor, address, method)
         with transaction.atomic():
             answer = sent(
-                visitor, form, **({"_content": to_yaml(body)} if body is not None else {})
+                visitor,
+                form,
+                **({"_content": to_yaml(body)} if body is not None else {}),
             )
             transaction.set_rollback(True)
         visitor.force_login(
@@ -178,7 +180,9 @@ def test_a_form_of_a_change_can_be_sent_as_it_is(visitor: Client, admin: Caller,
 
 
 def test_a_form_that_was_refused_keeps_what_was_typed_and_says_what_is_wrong(
-    visitor: Client, admin: Caller, world: World
+    visitor: Client,
+    admin: Caller,
+    world: World,
 ):
     for route in (route for route in WRITES if route[2] != "DELETE"):
         address = f"/api/v1/{address_of(route, admin, world)}"

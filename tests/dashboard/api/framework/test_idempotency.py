@@ -28,7 +28,9 @@ def lost(*_args: Any, **_more: Any) -> Any:
 
 @pytest.mark.parametrize("fails", ["before the deed", "after the deed", "with the answer"])
 def test_a_request_that_lost_the_database_did_nothing_and_can_be_sent_again_at_once(
-    admin: Caller, monkeypatch: pytest.MonkeyPatch, fails: str
+    admin: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
 ):
     places = {
         "before the deed": (submit, "_create_job"),

@@ -45,7 +45,9 @@ CHANGES: dict[str, Callable[[], Any]] = {
         overused=True
     ),
     "a gang": lambda: PodGroup.objects.create(
-        namespace="default", name="g", queue=Queue.objects.get(name="b")
+        namespace="default",
+        name="g",
+        queue=Queue.objects.get(name="b"),
     ),
     "a gang's phase": lambda: PodGroup.objects.filter(name="g").update(phase="Running"),
     "a job's phase": lambda: Job.objects.filter(name="train").update(phase="Running"),

@@ -92,7 +92,9 @@ class World:
             }
             admin.post("pods/", pod, expect=201)
             grant = admin.post(
-                "grants/", {"user": "boss", "role": "viewer", "queue": place}, expect=201
+                "grants/",
+                {"user": "boss", "role": "viewer", "queue": place},
+                expect=201,
             )
             admin.post(f"queues/{place}/suspend/")
             admin.post(f"queues/{place}/resume/")
@@ -140,16 +142,25 @@ def _rows_of_sessions() -> None:
     from scheduler.models import Decision, Eviction, SavedScenario, SchedulingSession
 
     SavedScenario.objects.create(
-        session_number=1, created_at=timezone.now(), content=gzip.compress(_scenario())
+        session_number=1,
+        created_at=timezone.now(),
+        content=gzip.compress(_scenario()),
     )
     session = SchedulingSession.objects.create(
-        number=1, state="Done", started_at=timezone.now(), finished_at=timezone.now()
+        number=1,
+        state="Done",
+        started_at=timezone.now(),
+        finished_at=timezone.now(),
     )
     for place in PLACES:
         shared = {"session": session, "queue_name": f"{place}-leaf", "created_at": timezone.now()}
         Decision.objects.create(kind="Bind", pod_name="x", action="allocate", **shared)
         Eviction.objects.create(
-            session_number=1, pod_name="x", podgroup_name="x", action="reclaim", **shared
+            session_number=1,
+            pod_name="x",
+            podgroup_name="x",
+            action="reclaim",
+            **shared,
         )
 
 
@@ -250,7 +261,11 @@ def test_every_verb_of_every_endpoint_for(role: str, admin: Caller):
 
 
 def _complaint(
-    route: tuple[str, str, str, str], place: str, role: str, who: Caller, world: World
+    route: tuple[str, str, str, str],
+    place: str,
+    role: str,
+    who: Caller,
+    world: World,
 ) -> str:
     name, action, method, path = route
     least = EXPECTED[name][action][PLACES.index(place)]

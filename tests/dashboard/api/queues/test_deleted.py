@@ -142,7 +142,9 @@ def reused(admin: Caller, caller: Callable[..., Caller]) -> tuple[Caller, Caller
 @pytest.mark.parametrize("kind", ["jobs", "podgroups"])
 @pytest.mark.parametrize("asked", ["", "?queue=ml", "?search=ml"])
 def test_who_reads_a_queue_of_the_same_name_elsewhere_reads_its_work_alone(
-    reused: tuple[Caller, Caller], kind: str, asked: str
+    reused: tuple[Caller, Caller],
+    kind: str,
+    asked: str,
 ):
     lead, other = reused
 

@@ -83,7 +83,9 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
 
 def test_every_broken_rule_is_told_at_once(admin: Caller):
     answer = admin.post(
-        "queues/", queue("bad", "nowhere", weight=70000, capability={"cpu": "2c"}), expect=400
+        "queues/",
+        queue("bad", "nowhere", weight=70000, capability={"cpu": "2c"}),
+        expect=400,
     )
 
     assert admin.last["Content-Type"] == "application/problem+json"
@@ -233,7 +235,11 @@ class TestCloseFirst:
         ],
     )
     def test_what_can_not_be_is_refused_and_changes_nothing(
-        self, admin: Caller, address: str, code: int, rule: str | None
+        self,
+        admin: Caller,
+        address: str,
+        code: int,
+        rule: str | None,
     ):
         refused = admin.delete(address, expect=code)
 
@@ -371,7 +377,9 @@ def test_counts_are_of_the_queue_itself_and_of_everything_below(admin: Caller):
 def test_what_is_exported_is_applied_with_no_change(admin: Caller):
     admin.post("queues/", queue("a", capability={"cpu": "8"}, guarantee={"cpu": "2"}), expect=201)
     admin.post(
-        "queues/", queue("b", "a", weight=3, dequeueStrategy="fifo", type="batch"), expect=201
+        "queues/",
+        queue("b", "a", weight=3, dequeueStrategy="fifo", type="batch"),
+        expect=201,
     )
     admin.post("queues/a/close/")
 
@@ -429,7 +437,9 @@ def test_yaml_in_and_yaml_out(admin: Caller):
 def test_the_state_in_a_manifest(admin: Caller):
     admin.post("queues/", {**queue("a"), "status": {"state": "Closed"}}, expect=201)
     admin.post(
-        "queues/", {**queue("b", state="Suspended"), "status": {"state": "Closed"}}, expect=201
+        "queues/",
+        {**queue("b", state="Suspended"), "status": {"state": "Closed"}},
+        expect=201,
     )
 
     states: dict[str, Any] = {

@@ -213,7 +213,10 @@ class Life:
         }
 
     def expect_answer(
-        self, good: int, body: dict[str, Any], expected: set[tuple[str, str]]
+        self,
+        good: int,
+        body: dict[str, Any],
+        expected: set[tuple[str, str]],
     ) -> None:
         if not expected:
             assert self.admin.last.status_code == good, body

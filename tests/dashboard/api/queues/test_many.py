@@ -236,7 +236,9 @@ def looks_at_the_tree(asked: list[str]) -> int:
     ],
 )
 def test_many_queues_are_made_with_one_look_at_the_tree(
-    admin: Caller, path: str, made: Callable[[list[Manifest]], list[Manifest]]
+    admin: Caller,
+    path: str,
+    made: Callable[[list[Manifest]], list[Manifest]],
 ):
     admin.get("queues/")  # the first use of a token is noted
     few = questions(lambda: admin.post(path, made([queue("p"), *numbered(2, parent="p")])))
@@ -368,7 +370,10 @@ def test_a_dry_run_of_a_list_says_what_would_come_of_it_and_keeps_nothing(admin:
 
 @pytest.mark.parametrize(("path", "form"), [("queues/", lambda item: item), ("apply/", document)])
 def test_what_somebody_creates_below_his_own_queue_is_his_at_once(
-    admin: Caller, caller: Callable[..., Caller], path: str, form: Callable[[Manifest], Manifest]
+    admin: Caller,
+    caller: Callable[..., Caller],
+    path: str,
+    form: Callable[[Manifest], Manifest],
 ):
     admin.post("queues/", [queue("team"), queue("other")])
     ann = caller("ann", admin="team")
@@ -390,7 +395,9 @@ def test_an_order_that_is_refused_stays_on_record_in_a_list_and_not_after_a_file
     assert Command.objects.get().result == "Refused"
 
     admin.post(
-        "apply/", [{"kind": "Command", **order("Open", "b")}, document(queue("c"))], expect=409
+        "apply/",
+        [{"kind": "Command", **order("Open", "b")}, document(queue("c"))],
+        expect=409,
     )
     assert Command.objects.count() == 1
 

@@ -72,7 +72,10 @@ class TestApi:
         [("x" * 254, "too_long"), ("a\x07b", "invalid_value"), (["a"], "invalid_value")],
     )
     def test_what_is_no_plain_text_is_refused_by_its_name(
-        self, admin: Caller, owner: Any, rule: str
+        self,
+        admin: Caller,
+        owner: Any,
+        rule: str,
     ):
         refused = admin.post("queues/", queue("ml", owner=owner), expect=400)
 
@@ -80,7 +83,9 @@ class TestApi:
         assert (violation["ruleId"], violation["field"]) == (rule, "spec.owner")
 
     def test_an_admin_of_the_queue_may_change_it_and_a_submitter_may_not(
-        self, admin: Caller, caller: Callable[..., Caller]
+        self,
+        admin: Caller,
+        caller: Callable[..., Caller],
     ):
         admin.post("queues/", queue("ml", owner="ann"), expect=201)
 
@@ -159,7 +164,9 @@ class TestPages:
         assert admin.get("podgroups/default/train-1/explain/")["owner"] == ""
 
     def test_a_page_that_is_refused_names_the_owner(
-        self, admin: Caller, caller: Callable[..., Caller]
+        self,
+        admin: Caller,
+        caller: Callable[..., Caller],
     ):
         admin.post("queues/", queue("ml", owner="ann"), expect=201)
 

@@ -101,7 +101,9 @@ def test_a_broken_file_of_contexts_is_named(content: str):
 
 
 def test_sign_in_with_a_token_and_go_from_server_to_server(
-    vcctl: Type, server: str, monkeypatch: pytest.MonkeyPatch
+    vcctl: Type,
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     import os
 
@@ -129,7 +131,9 @@ def test_a_wrong_token_is_exit_code_4_and_makes_no_context(vcctl: Type, server: 
 
 
 def test_a_server_may_be_named_before_or_behind_the_command(
-    vcctl: Type, server: str, monkeypatch: pytest.MonkeyPatch
+    vcctl: Type,
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.delenv("VCCTL_SERVER")
 

@@ -87,7 +87,9 @@ def test_pruning_names_what_goes_and_asks(vcctl: Type, tmp_path: Path):
 
 
 def test_what_came_to_wear_the_label_meanwhile_is_not_pruned_unseen(
-    vcctl: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vcctl: Type,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     vcctl("vcctl apply -f -", stdin=TREE)
     vcctl("vcctl queue create old --label by=git --state Closed")

@@ -247,7 +247,9 @@ def test_a_full_cell_keeps_a_blank_behind_it(vcctl: Type):
 
 
 def test_one_sees_and_does_only_what_one_may(
-    vcctl: Type, new_token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    vcctl: Type,
+    new_token: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
 ):
     for line in ("create a", "create b"):
         vcctl(f"vcctl queue {line}")

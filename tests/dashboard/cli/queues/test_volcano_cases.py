@@ -46,12 +46,17 @@ def arrange(case: dict[str, Any]) -> None:
     root = Queue.objects.get(name="root")
     for name in names:
         queue = Queue.objects.create(
-            name=name, parent=root, weight=specs.get(name, {}).get("weight", 1)
+            name=name,
+            parent=root,
+            weight=specs.get(name, {}).get("weight", 1),
         )
         for phase, count in given.get("podgroup_counts", {}).get(name, {}).items():
             for number in range(count):
                 PodGroup.objects.create(
-                    namespace="default", name=f"{phase.lower()}-{number}", queue=queue, phase=phase
+                    namespace="default",
+                    name=f"{phase.lower()}-{number}",
+                    queue=queue,
+                    phase=phase,
                 )
 
 
