@@ -42,6 +42,8 @@ def run(arguments: list) -> None:
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     lend_secret_key(os.environ, var_from(os.environ))
+    if arguments[1:2] == ["kubernetes"]:  # it signs nothing
+        os.environ.setdefault("SECRET_KEY", "not needed")
     try:
         execute_from_command_line(arguments)
     except ImproperlyConfigured as problem:

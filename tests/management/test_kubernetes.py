@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from tests.control_plane.plane import ControlPlane
+from tests.running import BASE, clean_environment
 from tests.mirrored import kubernetes_mode
 
 
@@ -64,6 +67,17 @@ def test_pods_of_the_schedulers_in_the_settings_are_asked_about(tmp_path: Path) 
     (condition,) = hook["matchConditions"]
     assert hook["name"] == "validate.pods.fumarole.io"
     assert condition["expression"].endswith('in ["volcano", "default-scheduler"]')
+
+
+def test_no_installation_and_no_secret_are_needed(tmp_path: Path) -> None:
+    command = [sys.executable, "manage.py", "kubernetes", "install", "--dry-run"]
+    environment = clean_environment(tmp_path / "var", 0)
+
+    done = subprocess.run(
+        command, cwd=BASE, env=environment, text=True, capture_output=True, check=True
+    )
+
+    assert "kind: ClusterRoleBinding" in done.stdout
 
 
 def test_a_dry_run_of_uninstall_leaves_the_definitions_out() -> None:
