@@ -53,7 +53,7 @@ class GangPlugin(Plugin):
     def _task_in_words(self, number: int) -> str:
         """The snapshot knows the names of tasks by their pods alone."""
         if number < 0:
-            return "a task without pods"
+            return "one task"
         return f"task {self.session.snapshot.classes.roles[number]}"
 
     def job_ready(self, gang: Gang) -> bool:
