@@ -13,8 +13,8 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from tests.control_plane.plane import ControlPlane
-from tests.running import BASE, clean_environment
 from tests.mirrored import kubernetes_mode
+from tests.running import BASE, clean_environment
 
 
 def test_a_dry_run_prints_what_would_be_applied_in_the_mode_that_was_asked_for() -> None:
