@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.domain.pod_rules import ForeignPods
 from scheduler.domain.resources import NOTHING, Resources
 
 Amounts = npt.NDArray[np.int64]
@@ -30,7 +31,10 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. A node that is not ready keeps its row, but counts for nothing and takes nobody."""
+    """One node. A node that is not ready keeps its row, but counts for nothing and takes nobody.
+
+    `foreign` are pods of others on it, given only while rules between pods look at them.
+    """
 
     name: str
     allocatable: Resources = NOTHING
@@ -38,6 +42,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
+    foreign: tuple[ForeignPods, ...] = ()
 
 
 def without_taken(allocatable: Resources, taken: Resources) -> Resources:
@@ -65,6 +70,7 @@ class NodeTable:
     unschedulable: Mask
     labels: list[Mapping[str, str]]
     taints: list[tuple[Taint, ...]]
+    foreign: list[tuple[ForeignPods, ...]] = field(default_factory=list)  # empty: there are none
 
     def __post_init__(self) -> None:
         if any(left >= right for left, right in pairwise(self.names)):
@@ -90,7 +96,14 @@ class NodeTable:
             unschedulable=np.array(unschedulable, dtype=np.bool_),
             labels=[node.labels for node in ordered],
             taints=[tuple(node.taints) for node in ordered],
+            foreign=_foreign_pods(ordered),
         )
+
+
+def _foreign_pods(nodes: Sequence[Node]) -> list[tuple[ForeignPods, ...]]:
+    if not any(node.foreign for node in nodes):
+        return []
+    return [node.foreign for node in nodes]
 
 
 def allocatable_matrix(amounts: Sequence[Mapping[str, int]], resources: Sequence[str]) -> Amounts:

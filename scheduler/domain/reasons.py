@@ -25,12 +25,14 @@ class ReasonCode(StrEnum):
     HIERARCHY_INVALID = "HierarchyInvalid"
     NOT_PERMITTED = "NotPermitted"
     NOT_ENOUGH_TASKS = "NotEnoughTasks"
+    NOT_SUPPORTED = "NotSupported"
     EXCEEDS_CAPABILITY = "ExceedsCapability"
     EXCEEDS_CLUSTER = "ExceedsCluster"
     NO_NODE_FITS = "NoNodeFits"
     WAITING_FOR_QUOTA = "WaitingForQuota"
     RESERVED_FOR_GUARANTEES = "ReservedForGuarantees"
     OVER_DESERVED_NOT_RECLAIMABLE = "OverDeservedNotReclaimable"
+    POD_RULES_NOT_MET = "PodRulesNotMet"
     GANG_INCOMPLETE = "GangIncomplete"
     FRAGMENTED = "Fragmented"
     RECLAIM_IN_PROGRESS = "ReclaimInProgress"
@@ -114,6 +116,12 @@ REASONS: Final[tuple[ReasonEntry, ...]] = (
         "It starts when it has as many pods as its gang needs.",
     ),
     ReasonEntry(
+        ReasonCode.NOT_SUPPORTED,
+        "Submit it without what is named, or leave it to another scheduler.",
+        can_pass=False,
+        can_never_run=True,
+    ),
+    ReasonEntry(
         ReasonCode.EXCEEDS_CAPABILITY,
         "Ask for {limit} in all at most, or ask an admin of {level} for a higher capability.",
         is_about_room=True,
@@ -155,6 +163,13 @@ REASONS: Final[tuple[ReasonEntry, ...]] = (
         "other queues.",
         is_about_room=True,
         lacks_room=True,
+        more_nodes_help=True,
+    ),
+    ReasonEntry(
+        ReasonCode.POD_RULES_NOT_MET,
+        "It starts when other pods leave or come, or when nodes do, so that its affinity, "
+        "anti-affinity and topology spread hold.",
+        is_about_room=True,
         more_nodes_help=True,
     ),
     ReasonEntry(

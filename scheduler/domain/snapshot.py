@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from scheduler.domain.nodes import Node, NodeTable
+from scheduler.domain.pod_rules import PodSelector, watched_keys, watched_labels
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 from scheduler.domain.tables import (
@@ -30,7 +31,7 @@ from scheduler.domain.tables import (
     PodTable,
     Rows,
 )
-from scheduler.domain.workloads import Pod, PodGroup, PodStatus
+from scheduler.domain.workloads import Constraint, Pod, PodClass, PodGroup, PodStatus
 
 BASE_RESOURCES = ("cpu", "memory", "pods")
 
@@ -126,7 +127,8 @@ class Snapshot:
             {queue.name: row for row, queue in enumerate(ordered)},
             resources,
         )
-        pod_table = _pod_table(pods, groups, node_table, classes)
+        selectors = all_selectors((pod.constraint for pod in pods), nodes)
+        pod_table = _pod_table(pods, groups, node_table, classes, watched_keys(selectors))
         return cls(
             resources,
             node_table,
@@ -363,17 +365,42 @@ def _row_of_node(pod: Pod, nodes: NodeTable) -> int:
     return nodes.rows.get(pod.node, LOST_NODE)
 
 
+def all_selectors(
+    constraints: Iterable[Constraint], nodes: Iterable[Node]
+) -> Iterator[PodSelector]:
+    """Of the rules of all pods, those of others included."""
+    for constraint in constraints:
+        yield from constraint.rules.selectors
+    for node in nodes:
+        for pods in node.foreign:
+            for term in pods.anti_affinity:
+                yield term.selector
+
+
+def labelled_class(
+    pod_class: PodClass, namespace: str, labels: Mapping[str, str], keys: frozenset[str] | None
+) -> PodClass:
+    """With what the rules of some pod look at; `keys` is None where there are no rules."""
+    if keys is None:
+        return pod_class
+    return replace(pod_class, namespace=namespace, labels=watched_labels(labels, keys))
+
+
 def _pod_table(
     pods: Iterable[Pod],
     groups: GroupTable,
     nodes: NodeTable,
     classes: ClassTable,
+    keys: frozenset[str] | None,
 ) -> PodTable:
     members = [pod for pod in pods if pod.podgroup in groups.rows]
     return PodTable.of(
         key=[pod.key for pod in members],
         group=[groups.rows[pod.podgroup] for pod in members],
-        pod_class=[classes.number(pod.pod_class()) for pod in members],
+        pod_class=[
+            classes.number(labelled_class(pod.pod_class(), pod.namespace, pod.labels, keys))
+            for pod in members
+        ],
         status=[pod.status for pod in members],
         node=[_row_of_node(pod, nodes) for pod in members],
         created=[pod.created for pod in members],

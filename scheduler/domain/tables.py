@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.pod_rules import PodSelector, PodTerm
 from scheduler.domain.workloads import ANYWHERE, Constraint, PodClass, PodStatus
 
 Ints = npt.NDArray[np.int32]
@@ -52,6 +53,7 @@ class ClassTable:
         self._constraint_numbers: dict[Constraint, int] = {}
         self._role_numbers: dict[str, int] = {}
         self._columns: dict[str, Any] = {}
+        self._matching: dict[PodSelector, Mask] = {}
         self._role_number("")
         self._constraint_number(ANYWHERE)
 
@@ -69,6 +71,7 @@ class ClassTable:
             "_constraint_numbers",
             "_role_numbers",
             "_columns",
+            "_matching",
         ):
             setattr(other, name, getattr(self, name).copy())
         return other
@@ -144,6 +147,52 @@ class ClassTable:
     @property
     def critical(self) -> Mask:
         return self._column_of("critical", np.bool_)  # type: ignore[no-any-return]
+
+    # Rules between pods
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether pods of any class have rules about other pods."""
+        return bool(self._rule_flags.any())
+
+    @property
+    def _rule_flags(self) -> Mask:
+        flags = (bool(value.constraint.rules) for value in self.values)
+        return self._column("rules", flags, np.bool_)  # type: ignore[no-any-return]
+
+    @property
+    def anti_terms(self) -> dict[PodTerm, Mask]:
+        """Every anti-affinity, and which classes have it."""
+        if "anti_terms" not in self._columns:
+            self._columns["anti_terms"] = self._find_anti_terms()
+        return self._columns["anti_terms"]  # type: ignore[no-any-return]
+
+    def _find_anti_terms(self) -> dict[PodTerm, Mask]:
+        found: dict[PodTerm, Mask] = {}
+        for number in np.flatnonzero(self._rule_flags).tolist():
+            value = self.values[number]
+            for term in value.constraint.rules.anti_affinity:
+                own = PodTerm(term.selector.of(value.namespace), term.topology_key)
+                holders = found.setdefault(own, np.zeros(len(self.values), dtype=np.bool_))
+                holders[number] = True
+        return found
+
+    def matching(self, selector: PodSelector) -> Mask:
+        """The classes whose pods this selector matches. Only new classes are looked at."""
+        known = self._matching.get(selector)
+        start = 0
+        if known is not None:
+            start = len(known)
+        if known is None or start < len(self.values):
+            new = [
+                selector.matches(value.namespace, dict(value.labels))
+                for value in self.values[start:]
+            ]
+            found = np.array(new, dtype=np.bool_)
+            if known is not None:
+                found = np.concatenate([known, found])
+            known = self._matching[selector] = found
+        return known
 
     @property
     def best_effort(self) -> Mask:

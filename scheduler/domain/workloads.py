@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from scheduler.domain.pod_rules import NO_RULES, Labels, PodRules
+from scheduler.domain.requirements import Requirement
 from scheduler.domain.resources import NOTHING, Resources
 
 
@@ -54,7 +56,7 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Toleration:
-    """`operator` is Exists or Equal.
+    """`operator` is Exists, Equal, Gt or Lt.
 
     An empty key with Exists tolerates everything, an empty effect every effect.
     """
@@ -63,15 +65,6 @@ class Toleration:
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Requirement:
-    """One expression of a node selector. `operator`: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,13 +88,16 @@ class PreferredTerm:
 class Constraint:
     """Where a pod may run and would rather run.
 
-    `required` is a list of alternatives; empty means anywhere.
+    `required` is a list of alternatives; empty means anywhere. `rules` are about the pods that run
+    beside it. `unsupported` names what it asks for and no session can honour: then it runs nowhere.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
     required: tuple[NodeTerm, ...] = ()
     preferred: tuple[PreferredTerm, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    rules: PodRules = NO_RULES
+    unsupported: tuple[str, ...] = ()
 
 
 ANYWHERE = Constraint()
@@ -111,7 +107,8 @@ ANYWHERE = Constraint()
 class PodClass:
     """What all pods have in common that the engine may treat alike.
 
-    `request` includes one of `pods`.
+    `request` includes one of `pods`. `labels` and `namespace` are given only while the rules of
+    some pod look at them, so that nobody else pays for it.
     """
 
     request: Resources
@@ -121,6 +118,8 @@ class PodClass:
     preemptable: bool = True
     preempts: bool = True  # False for the preemption policy Never
     critical: bool = False  # system-critical: never a victim
+    labels: Labels = ()
+    namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +149,14 @@ class Pod:
     reserved_node: str = ""
     reserved_until: int = -1
     started: float | None = None  # when it began to run, if that is known
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
 
     def pod_class(self) -> PodClass:
-        """The class of the pod: its request with one of `pods` added."""
+        """The class of the pod, without its labels: its request with one of `pods` added."""
         request = Resources({**self.request, "pods": 1})
         return PodClass(
             request,

@@ -120,6 +120,9 @@ class FuturePlaces:
         return self._blocks[mask]
 
     def _plan(self, gang: Gang, runs: Runs, others: list[FuturePlace]) -> FuturePlace | None:
+        rules = self._session.pod_rules
+        if rules is not None and rules.bind(gang):
+            return None  # nobody knows where the rules will allow it then
         departures = self._expected_departures()
         base = self._session.node_table.future() - sum(place.held for place in others)
         reserved = self._reserved_beside(gang)

@@ -18,6 +18,8 @@ class TaskLine:
     """The pods of a gang that still want a place, in task order, as runs of one class."""
 
     def __init__(self, session: Session, pods: Sequence[int]) -> None:
+        if session.pod_rules is not None:
+            pods = session.pod_rules.company_last(pods)
         self.runs: list[tuple[int, list[int]]] = []
         for pod, pod_class in zip(
             pods, session.pod_classes[pods].tolist() if pods else (), strict=True
@@ -121,6 +123,8 @@ class Placement:
         """As many of these alike pods as there is room for, each on the best node at its time;
         answers how many.
         """
+        if self.session.is_bound_by_rules(pod_class):
+            return self._place_one_by_one(pod_class, pods)
         nodes = self.session.node_scores_for(self.gang, pod_class).nodes_for(len(pods))
         placed = len(nodes)
         if placed:
@@ -130,6 +134,21 @@ class Placement:
         return placed + (
             self._place_later(pod_class, pods[placed:]) if self.later and placed < len(pods) else 0
         )
+
+    def _place_one_by_one(self, pod_class: int, pods: Sequence[int]) -> int:
+        """Where rules between pods bind the class, each pod decides where the next may go."""
+        scores = self.session.node_scores_for(self.gang, pod_class)
+        for placed, pod in enumerate(pods):
+            nodes = scores.nodes_for(1)
+            if nodes:
+                self.statement.allocate(self.gang, pod_class, [pod], nodes, borrowed=self.borrowed)
+                continue
+            node = scores.best_node_later() if self.later else -1
+            if node < 0:
+                self.gang.blocked = scores.excluded_with_room()
+                return placed
+            self.statement.pipeline(self.gang, pod_class, [pod], [node])
+        return len(pods)
 
     def _place_later(self, pod_class: int, pods: Sequence[int]) -> int:
         """The rest waits for room that is being released."""

@@ -24,6 +24,7 @@ from scheduler.engine.refusals import Refusal
 from scheduler.engine.reservations import hold_reservations
 from scheduler.engine.state.gang import Gang, Role
 from scheduler.engine.state.nodes import NodeScores, SessionNodeTable
+from scheduler.engine.state.pod_rules import PodRuleCounts, RuledNodeScores
 from scheduler.engine.state.queue_quotas import Quotas
 from scheduler.engine.state.queue_specs import QueueSpecs
 from scheduler.engine.state.queue_tree import SessionQueueTree
@@ -86,6 +87,7 @@ class Session(PluginDispatch):
         self.tasks = Tasks(self)
         self._gangs: dict[int, Gang] = {}
         self.touched_gangs: list[int] = []  # every podgroup that changed, in order
+        self.pod_rules = PodRuleCounts.of(self)  # None where no pod has rules about others
 
         # 5. Decisions: nothing so far
         self.binds: list[Operation] = []
@@ -173,6 +175,8 @@ class Session(PluginDispatch):
         """Not if it is in a line that stands still, has what it needs, or cannot be tried."""
         if gang.row in self.positions_in_line:
             return False
+        if self.pod_rules is not None and self.pod_rules.bind(gang):
+            return False  # victims are chosen by the room that they leave, not by rules
         return self.job_starving(gang) and self.refuse_job(gang) is None
 
     def gangs_to_admit(self) -> list[Gang]:
@@ -339,7 +343,20 @@ class Session(PluginDispatch):
         else:
             suitable = self.suitable_nodes(pod_class, self.node_table.ready)
         request = self.request[pod_class]
-        return NodeScores(self.node_table, pod_class, request, suitable, self.scorer, block)
+        if not self.is_bound_by_rules(pod_class):
+            return NodeScores(self.node_table, pod_class, request, suitable, self.scorer, block)
+        assert self.pod_rules is not None
+        ruled = RuledNodeScores(self.node_table, pod_class, request, suitable, self.scorer, block)
+        ruled.rules = self.pod_rules
+        return ruled
+
+    def is_bound_by_rules(self, pod_class: int) -> bool:
+        """Whether it depends on other pods where pods of this class may go."""
+        return self.pod_rules is not None and bool(self.pod_rules.bound[pod_class])
+
+    def allows_on(self, pod_class: int, node: int, *, later: bool = False) -> bool:
+        """Whether the rules between pods allow a pod of this class on the node."""
+        return self.pod_rules is None or self.pod_rules.allow(pod_class, node, later=later)
 
     def node_scores_for(self, gang: Gang, pod_class: int) -> NodeScores:
         """The same for pods of this gang.

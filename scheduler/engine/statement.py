@@ -149,6 +149,8 @@ class Statement:
         self._before.append(session.queue_usage.names(queue))
         self._before.extend([None] * (len(pods) - 1))
         session.node_table.release(nodes, request, 1)
+        if session.pod_rules is not None:
+            session.pod_rules.release(pod_class, nodes, 1)
         session.queue_usage.allocate(queue, request * -len(pods))
         for gang, count in Counter(gangs).items():
             _count_for_gang(session, gang, pod_class, -count, ready=-count)
@@ -239,6 +241,8 @@ class Statement:
 
 def _allocate(session: Session, operation: Operation, sign: int) -> None:
     session.node_table.use(operation.nodes, session.request[operation.pod_class], sign)
+    if session.pod_rules is not None:
+        session.pod_rules.place(operation.pod_class, operation.nodes, sign)
     count = sign * len(operation.pods)
     _count(session, operation, sign, ready=count, pending=-count)
     _mark(session, operation, _ALLOCATED if sign > 0 else _PENDING, sign)
@@ -246,6 +250,8 @@ def _allocate(session: Session, operation: Operation, sign: int) -> None:
 
 def _pipeline(session: Session, operation: Operation, sign: int) -> None:
     session.node_table.promise(operation.nodes, session.request[operation.pod_class], sign)
+    if session.pod_rules is not None:
+        session.pod_rules.place(operation.pod_class, operation.nodes, sign)
     count = sign * len(operation.pods)
     _count(session, operation, sign, waiting=count, pending=-count)
     _mark(session, operation, _PIPELINED if sign > 0 else _PENDING, sign)
@@ -260,6 +266,8 @@ def _evict(session: Session, operation: Operation, sign: int) -> None:
     (node,) = operation.nodes
     if node >= 0:
         session.node_table.release(operation.nodes, session.request[operation.pod_class], sign)
+        if session.pod_rules is not None:
+            session.pod_rules.release(operation.pod_class, operation.nodes, sign)
     _count(session, operation, -sign, ready=-sign)
     if sign > 0:
         session.status_before_eviction[pod] = int(session.status[pod])

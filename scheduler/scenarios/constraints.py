@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scheduler.domain.workloads import Constraint, NodeTerm, PreferredTerm, Requirement, Toleration
+from scheduler.domain.requirements import Requirement
+from scheduler.domain.workloads import Constraint, NodeTerm, PreferredTerm, Toleration
 from scheduler.scenarios.fields import FieldError, Fields, shown
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")

@@ -10,6 +10,7 @@ from scheduler.domain.nodes import Node, Taint
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Queue, Snapshot
+from scheduler.domain.requirements import Requirement
 from scheduler.domain.workloads import (
     Constraint,
     NodeTerm,
@@ -18,7 +19,6 @@ from scheduler.domain.workloads import (
     PodGroup,
     PodStatus,
     PreferredTerm,
-    Requirement,
     Toleration,
 )
 from scheduler.engine.policy import Flag, PluginConfig, Policy

@@ -150,6 +150,7 @@ class Allocation:
             return False
         gang.failed = other.failed
         gang.placeable = other.placeable
+        gang.blocked = other.blocked
         return True
 
     def _is_full(self, queue: int) -> bool:
@@ -197,9 +198,14 @@ class Allocation:
             pod_class = int(session.pod_classes[pod])
             if not session.allocatable(gang.queue, pod_class):
                 continue
-            if fits(session.node_table.free([node]), session.request[pod_class])[0]:
+            request = session.request[pod_class]
+            if fits(session.node_table.free([node]), request)[0] and session.allows_on(
+                pod_class, node
+            ):
                 statement.allocate(gang, pod_class, [pod], [node])
-            elif fits(session.node_table.future([node]), session.request[pod_class])[0]:
+            elif fits(session.node_table.future([node]), request)[0] and session.allows_on(
+                pod_class, node, later=True
+            ):
                 statement.pipeline(gang, pod_class, [pod], [node])
         return TaskLine(
             session, session.tasks.asking_for_something(session.tasks.unplaced_pods(gang))

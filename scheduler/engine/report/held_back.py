@@ -6,6 +6,7 @@ from scheduler.domain.plans import counted
 from scheduler.domain.queues import QueueState
 from scheduler.domain.reasons import ReasonCode
 from scheduler.engine.plugins.gang import is_short_of_gang
+from scheduler.engine.report.checks import needed_classes
 from scheduler.engine.report.findings import Finding
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -106,6 +107,17 @@ def not_enough_tasks(session: Session, gang: Gang) -> Finding | None:
     message = f"Has {there} of the {needed} that its gang needs ({refusal.message})."
     figures = {"pods": there, "minMember": gang.min_member, "detail": refusal.message}
     return Finding(refusal.code, message, figures)
+
+
+def not_supported(session: Session, gang: Gang) -> Finding | None:
+    """Its pods ask for something that no session can honour, so they are not placed."""
+    classes = session.snapshot.classes.values
+    for pod_class in needed_classes(session, gang):
+        fields = classes[pod_class].constraint.unsupported
+        if fields:
+            message = f"Its pods ask for what is not supported here: {', '.join(fields)}."
+            return Finding(ReasonCode.NOT_SUPPORTED, message, {"fields": list(fields)})
+    return None
 
 
 def behind_others(session: Session, gang: Gang) -> Finding | None:

@@ -233,6 +233,23 @@ def _first_failed(session: Session, gang: Gang, name: str) -> Check | None:
     return None
 
 
+def pod_rules_not_met(session: Session, gang: Gang) -> Finding | None:
+    """Nodes have room, but rules between pods exclude them."""
+    if not gang.blocked or not _lacks_room(session, gang):
+        return None
+    nodes = len(session.snapshot.nodes)
+    parts = [f"{count} of {nodes} {words}" for words, count in gang.blocked]
+    excluded = sum(count for _, count in gang.blocked)
+    if excluded < nodes:
+        parts.append("the others have no room for it or do not suit it")
+    start = "No node for it"
+    if 0 < gang.placeable < gang.min_member:
+        start = f"Places for {gang.placeable} of the {gang.min_member} pods, then no node"
+    message = f"{start}: {', '.join(parts)}."
+    figures = {"nodes": nodes, "excluded": excluded, **placeable_figures(gang)}
+    return Finding(ReasonCode.POD_RULES_NOT_MET, message, figures)
+
+
 def gang_incomplete(session: Session, gang: Gang) -> Finding | None:
     """There is room for some of the pods that must start together, and not for all."""
     if not 0 < gang.placeable < gang.min_member or not _lacks_room(session, gang):

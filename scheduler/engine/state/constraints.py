@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from scheduler.domain.nodes import Mask, NodeTable, Taint
-from scheduler.domain.workloads import Constraint, NodeTerm, Requirement, Toleration
+from scheduler.domain.requirements import is_greater
+from scheduler.domain.workloads import Constraint, NodeTerm, Toleration
 
 _HARD = ("NoSchedule", "NoExecute")
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
@@ -15,19 +16,31 @@ _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 def suitable_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
     """The nodes that this constraint lets a pod run on, whatever is free there."""
+    if constraint.unsupported:
+        return np.zeros(len(nodes), dtype=np.bool_)
     mask = np.ones(len(nodes), dtype=np.bool_)
     if nodes.unschedulable.any() and not tolerates(constraint.tolerations, _UNSCHEDULABLE):
         mask &= ~nodes.unschedulable
     if any(nodes.taints):
-        mask &= np.array(
-            [not _repels(taints, constraint.tolerations) for taints in nodes.taints], dtype=np.bool_
-        )
+        mask &= tolerated_nodes(constraint, nodes)
     if constraint.node_selector or constraint.required:
-        pairs = zip(nodes.names, nodes.labels, strict=True)
-        mask &= np.array(
-            [_is_wanted(constraint, name, labels) for name, labels in pairs], dtype=np.bool_
-        )
+        mask &= selected_nodes(constraint, nodes)
     return mask
+
+
+def tolerated_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
+    """The nodes without a taint that keeps the pod away."""
+    return np.array(
+        [not _repels(taints, constraint.tolerations) for taints in nodes.taints], dtype=np.bool_
+    )
+
+
+def selected_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
+    """The nodes that the node selector and the required node affinity choose."""
+    pairs = zip(nodes.names, nodes.labels, strict=True)
+    return np.array(
+        [_is_wanted(constraint, name, labels) for name, labels in pairs], dtype=np.bool_
+    )
 
 
 def _is_wanted(constraint: Constraint, name: str, labels: Mapping[str, str]) -> bool:
@@ -43,29 +56,8 @@ def matches_term(term: NodeTerm, name: str, labels: Mapping[str, str]) -> bool:
     if not term.expressions and not term.fields:
         return False
     fields = {"metadata.name": name}
-    on_labels = all(
-        _OPERATORS[item.operator](labels.get(item.key), item) for item in term.expressions
-    )
-    return on_labels and all(
-        _OPERATORS[item.operator](fields.get(item.key), item) for item in term.fields
-    )
-
-
-def _compares(value: str | None, item: Requirement, sign: int) -> bool:
-    try:
-        return value is not None and sign * (int(value) - int(item.values[0])) > 0
-    except (ValueError, IndexError):
-        return False
-
-
-_OPERATORS: Mapping[str, Callable[[str | None, Requirement], bool]] = {
-    "In": lambda value, item: value is not None and value in item.values,
-    "NotIn": lambda value, item: value is None or value not in item.values,
-    "Exists": lambda value, _: value is not None,
-    "DoesNotExist": lambda value, _: value is None,
-    "Gt": lambda value, item: _compares(value, item, 1),
-    "Lt": lambda value, item: _compares(value, item, -1),
-}
+    on_labels = all(item.holds(labels.get(item.key)) for item in term.expressions)
+    return on_labels and all(item.holds(fields.get(item.key)) for item in term.fields)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
@@ -75,9 +67,15 @@ def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
 def _matches(toleration: Toleration, taint: Taint) -> bool:
     if toleration.effect and toleration.effect != taint.effect:
         return False
+    if toleration.key and toleration.key != taint.key:
+        return False
     if toleration.operator == "Exists":
-        return toleration.key in ("", taint.key)
-    return toleration.key == taint.key and toleration.value == taint.value
+        return True
+    if toleration.operator == "Gt":
+        return is_greater(taint.value, toleration.value)
+    if toleration.operator == "Lt":
+        return is_greater(toleration.value, taint.value)
+    return bool(toleration.key) and toleration.value == taint.value
 
 
 def _repels(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> bool:

@@ -32,6 +32,7 @@ class Gang:
 
     __slots__ = (
         "allocated",
+        "blocked",
         "broken",
         "created",
         "failed",
@@ -70,6 +71,8 @@ class Gang:
         self.roles: dict[int, Role] = {}
         self.broken = False  # reclaim took it below its minimum in this session
         self.failed: str = ""  # what the last try to place it ran into
+        # what rules between pods had against how many nodes, when it was tried last
+        self.blocked: tuple[tuple[str, int], ...] = ()
         self.placeable = 0  # how many of its pods the last try that failed found room for
         self.refusal: Refusal | None = None
         # Its place among gangs, by plugins; forgotten when the gang changes.

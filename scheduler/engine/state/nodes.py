@@ -277,10 +277,13 @@ class NodeScores:
         """The best node that will have room once released pods are gone; -1 if there is none."""
         if not self.node_table.any_releasing or not len(self.suitable):
             return -1
-        nodes = np.flatnonzero(self.suitable & fits(self._future(), self.request))
+        nodes = np.flatnonzero(self._suitable_later() & fits(self._future(), self.request))
         if not len(nodes):
             return -1
         return int(nodes[self._score(nodes).argmax()])
+
+    def _suitable_later(self) -> Mask:
+        return self.suitable
 
     def nodes_for(self, wanted: int) -> list[int]:
         """A node for each of `wanted` pods, fewer if there is no room: exactly as if they were
@@ -310,6 +313,10 @@ class NodeScores:
             self.scorer(self.pod_class, used, nodes[owner]).tolist() if self.scorer else []
         )
         return scores
+
+    def excluded_with_room(self) -> tuple[tuple[str, int], ...]:
+        """What rules between pods have against how many nodes: nothing, where there are none."""
+        return ()
 
     def total_copies(self) -> int:
         """How many pods of the class all nodes together take, counting room being released."""

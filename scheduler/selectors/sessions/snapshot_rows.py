@@ -11,6 +11,7 @@ from django.db import connection
 from scheduler.domain.nodes import Node, Taint, without_taken
 from scheduler.domain.queue_fields import SCHEDULED_FIELDS, FieldKind, with_choices
 from scheduler.domain.queues import QueueSpec, QueueState
+from scheduler.domain.requirements import read_requirement
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Queue
 from scheduler.domain.workloads import (
@@ -21,7 +22,6 @@ from scheduler.domain.workloads import (
     PodGroup,
     PodStatus,
     PreferredTerm,
-    Requirement,
     Toleration,
 )
 from scheduler.models.bulk import array_literal
@@ -158,16 +158,8 @@ def _preferred_term(term: Mapping[str, Any]) -> PreferredTerm:
 def _node_term(given: Mapping[str, Any] | None) -> NodeTerm:
     term = given or {}
     return NodeTerm(
-        tuple(_node_requirement(requirement) for requirement in term.get("matchExpressions") or ()),
-        tuple(_node_requirement(requirement) for requirement in term.get("matchFields") or ()),
-    )
-
-
-def _node_requirement(requirement: Mapping[str, Any]) -> Requirement:
-    return Requirement(
-        requirement["key"],
-        requirement["operator"],
-        tuple(str(value) for value in requirement.get("values") or ()),
+        tuple(read_requirement(given) for given in term.get("matchExpressions") or ()),
+        tuple(read_requirement(given) for given in term.get("matchFields") or ()),
     )
 
 

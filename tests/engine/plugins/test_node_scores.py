@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.domain.workloads import Constraint, NodeTerm, PreferredTerm, Requirement
+from scheduler.domain.requirements import Requirement
+from scheduler.domain.workloads import Constraint, NodeTerm, PreferredTerm
 from scheduler.engine import open_session
 from scheduler.engine.policy import PluginConfig
 from tests.engine.builders import binds, cluster, job, node, policy, queue, run
