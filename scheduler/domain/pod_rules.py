@@ -44,6 +44,10 @@ class PodSelector:
         return all(item.holds(labels.get(item.key)) for item in self.requirements)
 
     @property
+    def selects_nothing(self) -> bool:
+        return self.requirements == _NOTHING
+
+    @property
     def keys(self) -> set[str]:
         return {item.key for item in self.requirements if item.key}
 

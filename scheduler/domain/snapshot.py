@@ -94,6 +94,8 @@ class Snapshot:
     paused: bool = False
     is_watched: bool = False
     """Another scheduler decides: what this session decides is not done."""
+    label_keys: frozenset[str] | None = None
+    """The labels of pods that rules between pods look at; None where there are no rules."""
 
     def __post_init__(self) -> None:
         names = [queue.name for queue in self.queues]
@@ -127,8 +129,8 @@ class Snapshot:
             {queue.name: row for row, queue in enumerate(ordered)},
             resources,
         )
-        selectors = all_selectors((pod.constraint for pod in pods), nodes)
-        pod_table = _pod_table(pods, groups, node_table, classes, watched_keys(selectors))
+        label_keys = watched_keys(all_selectors((pod.constraint for pod in pods), nodes))
+        pod_table = _pod_table(pods, groups, node_table, classes, label_keys)
         return cls(
             resources,
             node_table,
@@ -139,6 +141,7 @@ class Snapshot:
             taken_at,
             session,
             paused,
+            label_keys=label_keys,
         )
 
     def copy(self) -> Self:

@@ -12,6 +12,8 @@ class Node(Named):
     allocatable = ResourcesField()
     # what pods of others hold on it: other schedulers, daemon sets. They have no rows here.
     taken = ResourcesField()
+    # those pods once more, by namespace and labels, while rules between pods look at them
+    foreign_pods = models.JSONField(default=list, blank=True)
     taints = models.JSONField(default=list, blank=True)
     unschedulable = models.BooleanField(default=False)
     ready = models.BooleanField(default=True)

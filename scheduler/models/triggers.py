@@ -27,15 +27,15 @@ WATCHED: Final = {
         "sla_waiting_seconds starving_since evictions expected_seconds created_at"
     ),
     "podclass": (
-        "requests node_selector affinity tolerations priority preemption_policy preemptable "
-        "critical"
+        "requests node_selector affinity tolerations spread labels unsupported priority "
+        "preemption_policy preemptable critical"
     ),
     # What changes most often comes first: the comparison ends at the first difference.
     "pod": (
         "phase node_id borrowed reserved_node_id reserved_until podgroup_id pod_class_id task "
         "namespace name created_at started_at"
     ),
-    "node": "name labels allocatable taken taints unschedulable ready",
+    "node": "name labels allocatable taken foreign_pods taints unschedulable ready",
 }
 
 POSTGRES_NOTE = """

@@ -219,6 +219,12 @@ class PodClass(models.Model):
     node_selector = models.JSONField(default=dict, blank=True)
     affinity = models.JSONField(default=dict, blank=True)
     tolerations = models.JSONField(default=list, blank=True)
+    # topology spread constraints that must hold
+    spread = models.JSONField(default=list, blank=True)
+    # of mirrored pods only the labels that rules between pods look at
+    labels = models.JSONField(default=dict, blank=True)
+    # what they ask for and no session can honour, by name
+    unsupported = models.JSONField(default=list, blank=True)
     priority = models.IntegerField(default=0)
     preemption_policy = models.CharField(max_length=32, default="PreemptLowerPriority")
     preemptable = models.BooleanField(default=True)

@@ -248,6 +248,7 @@ def _node_at(snapshot: Snapshot, row: int) -> Node:
         taints=table.taints[row],
         unschedulable=bool(table.unschedulable[row]),
         ready=bool(table.ready[row]),
+        foreign=table.foreign[row] if table.foreign else (),
     )
 
 
@@ -308,6 +309,7 @@ def _pod_at(snapshot: Snapshot, row: int) -> Pod:
         reserved_node=_node_name(snapshot, table.reserved_node[row]),
         reserved_until=int(table.reserved_until[row]),
         started=_known_time(table.started[row]),
+        labels=dict(pod_class.labels),
     )
 
 

@@ -1,20 +1,35 @@
-"""Node selectors, node affinity and tolerations as pods write them, and back."""
+"""Where pods may run, as they write it, and back: selectors, affinity, tolerations, spread."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
+from scheduler.admission.reading.pod import read_template
+from scheduler.admission.reading.reader import Reader
+from scheduler.domain.pod_rules import (
+    NO_RULES,
+    ForeignPods,
+    PodRules,
+    PodSelector,
+    PodTerm,
+    Spread,
+    read_rules,
+    unsupported_rules,
+)
 from scheduler.domain.requirements import Requirement
 from scheduler.domain.workloads import Constraint, NodeTerm, PreferredTerm, Toleration
 from scheduler.scenarios.fields import FieldError, Fields, shown
 
+_SPREAD: Final = "topologySpreadConstraints"
+_BETWEEN_PODS: Final = frozenset({"podAffinity", "podAntiAffinity"})
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def read_constraint(fields: Fields) -> Constraint:
-    """From `nodeSelector`, `affinity` and `tolerations` of a pod."""
+    """From `nodeSelector`, `affinity`, `tolerations` and `topologySpreadConstraints` of a pod."""
     required, preferred = _read_affinity(fields)
     return Constraint(
         node_selector=tuple(sorted(fields.texts("nodeSelector").items())),
@@ -23,14 +38,29 @@ def read_constraint(fields: Fields) -> Constraint:
         tolerations=tuple(
             _read_toleration(toleration) for toleration in fields.items("tolerations")
         ),
+        rules=_read_rules(fields),
+        unsupported=tuple(str(name) for name, _ in fields.values("unsupported")),
     )
 
 
-def _read_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[PreferredTerm, ...]]:
-    """Affinity between pods is not part of scheduling here.
+def _read_rules(fields: Fields) -> PodRules:
+    """Rules between pods are read as a job's are, by admission."""
+    affinity = fields.take("affinity")
+    spread = fields.take(_SPREAD)
+    if not spread and not (isinstance(affinity, dict) and _BETWEEN_PODS & affinity.keys()):
+        return NO_RULES
+    given = {"affinity": affinity, _SPREAD: spread}
+    reader = Reader()
+    template = read_template(reader, {"spec": given}, "")
+    if reader.violations:
+        raise FieldError(fields.at("affinity"), reader.violations[0].message)
+    if unsupported := unsupported_rules(template.affinity):
+        raise FieldError(fields.at("affinity"), f"{unsupported[0]} is not supported")
+    return read_rules(template.affinity, template.spread)
 
-    It may stand in a file and has no effect.
-    """
+
+def _read_affinity(fields: Fields) -> tuple[tuple[NodeTerm, ...], tuple[PreferredTerm, ...]]:
+    """Of nodes; rules between pods are read elsewhere."""
     affinity = fields.mapping("affinity")
     if affinity is None:
         return (), ()
@@ -90,7 +120,7 @@ def _read_word(value: object, place: str) -> str:
 def _read_toleration(fields: Fields) -> Toleration:
     toleration = Toleration(
         key=fields.text("key"),
-        operator=fields.choice("operator", ("Equal", "Exists"), "Equal"),
+        operator=fields.choice("operator", ("Equal", "Exists", "Gt", "Lt"), "Equal"),
         value=fields.text("value"),
         effect=fields.choice("effect", ("", "NoSchedule", "PreferNoSchedule", "NoExecute"), ""),
     )
@@ -105,11 +135,63 @@ def write_constraint(constraint: Constraint) -> dict[str, Any]:
         "nodeSelector": dict(constraint.node_selector),
         "affinity": _write_affinity(constraint),
         "tolerations": [_write_toleration(toleration) for toleration in constraint.tolerations],
+        _SPREAD: [_write_spread(spread) for spread in constraint.rules.spread],
+        "unsupported": list(constraint.unsupported),
     }
     return _without_empty(written)
 
 
 def _write_affinity(constraint: Constraint) -> dict[str, Any]:
+    rules = constraint.rules
+    written = {
+        "nodeAffinity": _write_node_affinity(constraint),
+        "podAffinity": _write_pod_terms(rules.affinity),
+        "podAntiAffinity": _write_pod_terms(rules.anti_affinity),
+    }
+    return _without_empty(written)
+
+
+def _write_pod_terms(terms: Iterable[PodTerm]) -> dict[str, Any]:
+    written = [_write_pod_term(term) for term in terms]
+    if not written:
+        return {}
+    return {_REQUIRED: written}
+
+
+def _write_pod_term(term: PodTerm) -> dict[str, Any]:
+    selector = term.selector
+    written: dict[str, Any] = {
+        "labelSelector": _write_selector(selector),
+        "topologyKey": term.topology_key,
+    }
+    if selector.namespaces:
+        written["namespaces"] = list(selector.namespaces)
+    if selector.everywhere:
+        written["namespaceSelector"] = {}
+    return written
+
+
+def _write_selector(selector: PodSelector) -> dict[str, Any] | None:
+    """None selects no pod, an empty one all of them."""
+    if selector.selects_nothing:
+        return None
+    expressions = [_write_requirement(item) for item in selector.requirements]
+    return _without_empty({"matchExpressions": expressions})
+
+
+def _write_spread(spread: Spread) -> dict[str, Any]:
+    return {
+        "maxSkew": spread.max_skew,
+        "minDomains": spread.min_domains,
+        "topologyKey": spread.topology_key,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": _write_selector(spread.selector),
+        "nodeAffinityPolicy": "Ignore" if spread.any_node else "Honor",
+        "nodeTaintsPolicy": "Honor" if spread.minds_taints else "Ignore",
+    }
+
+
+def _write_node_affinity(constraint: Constraint) -> dict[str, Any]:
     affinity: dict[str, Any] = {}
     if constraint.required:
         affinity[_REQUIRED] = {
@@ -120,9 +202,7 @@ def _write_affinity(constraint: Constraint) -> dict[str, Any]:
         for preferred in constraint.preferred:
             term = _write_term(preferred.term)
             affinity[_PREFERRED].append({"weight": preferred.weight, "preference": term})
-    if affinity:
-        return {"nodeAffinity": affinity}
-    return {}
+    return affinity
 
 
 def _write_term(term: NodeTerm) -> dict[str, Any]:
@@ -159,3 +239,30 @@ def _without_empty(written: dict[str, Any]) -> dict[str, Any]:
         if value:
             filled[key] = value
     return filled
+
+
+# Pods of others on a node
+
+
+def read_foreign_pods(fields: Fields) -> ForeignPods:
+    namespace = fields.text("namespace")
+    rules = _read_rules(fields)
+    fields.ignore("affinity")
+    found = ForeignPods(
+        namespace=namespace,
+        labels=tuple(sorted(fields.texts("labels").items())),
+        count=fields.whole("count", default=1),
+        anti_affinity=rules.anti_affinity,
+    )
+    fields.finish()
+    return found
+
+
+def write_foreign_pods(pods: ForeignPods) -> dict[str, Any]:
+    written = {
+        "namespace": pods.namespace,
+        "labels": dict(pods.labels),
+        "count": pods.count,
+        "affinity": _without_empty({"podAntiAffinity": _write_pod_terms(pods.anti_affinity)}),
+    }
+    return _without_empty(written)

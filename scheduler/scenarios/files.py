@@ -139,7 +139,7 @@ def _read_scenario(fields: Fields) -> Scenario:
     steps = tuple(_read_step(step, cluster) for step in fields.items("steps"))
     fields.ignore(*_REMARKS)
     fields.finish()
-    warnings = (*(str(warning) for warning in reading.warnings), *_without_effect(fields, cluster))
+    warnings = (*(str(warning) for warning in reading.warnings), *_without_effect(cluster))
     return Scenario(name, reading.policy, cluster, steps, warnings)
 
 
@@ -156,7 +156,7 @@ def _read_target(fields: Fields) -> Target:
     return target
 
 
-def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:
+def _without_effect(cluster: Cluster) -> Iterator[str]:
     groups = {group.key for group in cluster.podgroups}
     for pod in cluster.pods:
         if pod.podgroup not in groups:
@@ -164,12 +164,6 @@ def _without_effect(fields: Fields, cluster: Cluster) -> Iterator[str]:
                 f"pod {pod.key} belongs to the podgroup {pod.podgroup}, which is not there; it is "
                 "left out"
             )
-    for pod_fields in fields.items("pods"):
-        affinity = pod_fields.take("affinity")
-        if isinstance(affinity, dict) and (
-            "podAffinity" in affinity or "podAntiAffinity" in affinity
-        ):
-            yield f"{pod_fields.at('affinity')}: affinity between pods is not looked at here"
 
 
 def _read_conf(fields: Fields) -> PolicyReading:

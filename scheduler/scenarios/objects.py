@@ -15,7 +15,7 @@ from scheduler.domain.nodes import Node, Taint
 from scheduler.domain.queues import ROOT, DequeueStrategy, QueueSpec, QueueState
 from scheduler.domain.resources import Resources
 from scheduler.domain.workloads import Phase, Pod, PodGroup, PodStatus
-from scheduler.scenarios.constraints import read_constraint
+from scheduler.scenarios.constraints import read_constraint, read_foreign_pods
 from scheduler.scenarios.fields import FieldError, Fields, shown
 
 NAMESPACE: Final = "default"
@@ -54,6 +54,7 @@ def read_node(fields: Fields) -> Node:
         taints=tuple(_read_taint(taint) for taint in fields.items("taints")),
         unschedulable=fields.flag("unschedulable", default=False),
         ready=fields.flag("ready", default=True),
+        foreign=tuple(read_foreign_pods(pods) for pods in fields.items("foreignPods")),
     )
     fields.finish()
     return node
@@ -188,8 +189,8 @@ def read_pod(fields: Fields) -> Pod:
         reserved_node=reserved_node,
         reserved_until=reserved_until,
         started=read_time(fields, "startTime") if "startTime" in fields else None,
+        labels=fields.texts("labels"),
     )
-    fields.ignore("labels")
     fields.finish()
     return pod
 

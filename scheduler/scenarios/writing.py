@@ -11,7 +11,7 @@ from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.workloads import Phase, Pod, PodGroup
 from scheduler.engine.policy import Policy
 from scheduler.scenarios.clusters import cluster_of
-from scheduler.scenarios.constraints import write_constraint
+from scheduler.scenarios.constraints import write_constraint, write_foreign_pods
 from scheduler.scenarios.objects import POD_PHASES, SYSTEM_NAMESPACE
 from scheduler.scenarios.policies import policy_document
 
@@ -64,7 +64,11 @@ def write_node(node: Node) -> dict[str, Any]:
     return {
         "name": node.name,
         "allocatable": _to_quantities(node.allocatable),
-        **_set(labels=dict(node.labels), taints=taints),
+        **_set(
+            labels=dict(node.labels),
+            taints=taints,
+            foreignPods=[write_foreign_pods(pods) for pods in node.foreign],
+        ),
         **flags,
     }
 
@@ -140,6 +144,7 @@ def write_pod(pod: Pod) -> dict[str, Any]:
         taskSpec=pod.role,
         creationTimestamp=_to_timestamp(pod.created),
         startTime=None if pod.started is None else repr(pod.started),
+        labels=dict(pod.labels),
         preemptionPolicy="" if pod.preempts else "Never",
         reservation={"node": pod.reserved_node, "until": pod.reserved_until}
         if pod.reserved_node

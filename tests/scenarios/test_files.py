@@ -7,10 +7,11 @@ import json
 import pytest
 
 from scheduler.domain.nodes import Node, Taint
+from scheduler.domain.pod_rules import ForeignPods, PodRules, PodSelector, PodTerm, Spread
 from scheduler.domain.queues import QueueSpec, QueueState
+from scheduler.domain.requirements import Requirement
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Queue, Snapshot
-from scheduler.domain.requirements import Requirement
 from scheduler.domain.workloads import (
     Constraint,
     NodeTerm,
@@ -241,19 +242,23 @@ def test_a_file_that_is_not_there_is_told_so(tmp_path):
 
 
 def test_what_has_no_effect_is_warned_about():
-    scenario = only(
-        "podgroups: [{name: g}]\npods: [{name: p, podgroup: lost}, {name: o, podgroup: g, "
-        "affinity: {podAntiAffinity: {}}}]"
-    )
+    scenario = only("podgroups: [{name: g}]\npods: [{name: p, podgroup: lost}]")
 
     assert scenario.warnings == (
         "pod default/p belongs to the podgroup default/lost, which is not there; it is left out",
-        "pods[1].affinity: affinity between pods is not looked at here",
     )
 
 
 def everything() -> Snapshot:
     """One of each thing that a snapshot can hold."""
+    others = PodSelector((Requirement("app", "In", ("db",)), Requirement("old", "DoesNotExist")))
+    nobody = PodSelector((Requirement("", "In"),), everywhere=True)
+    rules = PodRules(
+        affinity=(PodTerm(others, "zone"), PodTerm(nobody, "zone")),
+        anti_affinity=(PodTerm(PodSelector((), ("ns", "other")), "host"),),
+        spread=(Spread(others, "zone", 2, 3, any_node=True), Spread(others, "host", 1)),
+    )
+    foreign = ForeignPods("kube-system", (("app", "db"),), 3, rules.anti_affinity)
     where = Constraint(
         node_selector=(("zone", "a"),),
         required=(
@@ -267,6 +272,8 @@ def everything() -> Snapshot:
             Toleration("dedicated", "Equal", "ml", "NoSchedule"),
             Toleration(operator="Exists"),
         ),
+        rules=rules,
+        unsupported=("hostPort",),
     )
     return Snapshot.build(
         nodes=[
@@ -276,7 +283,7 @@ def everything() -> Snapshot:
                 {"zone": "a"},
                 (Taint("dedicated", "ml"), Taint("old", "", "NoExecute")),
             ),
-            Node("n2", Resources({"cpu": 1500}), unschedulable=True),
+            Node("n2", Resources({"cpu": 1500}), unschedulable=True, foreign=(foreign,)),
             Node("n3", ready=False),
         ],
         queues=[
@@ -338,7 +345,7 @@ def everything() -> Snapshot:
                 8,
             ),
             Pod("p1", "ns/g", "ns", Resources({"cpu": 0}), "gone", PodStatus.RUNNING),
-            Pod("p2", "ns/g", "ns", status=PodStatus.BINDING, node="n1"),
+            Pod("p2", "ns/g", "ns", status=PodStatus.BINDING, node="n1", labels={"app": "db"}),
         ],
         taken_at=1e9 + 0.1,
         session=17,

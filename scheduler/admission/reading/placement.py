@@ -1,4 +1,4 @@
-"""Where a pod may run: node affinity and tolerations, read to the last expression.
+"""Where a pod may run: affinity and tolerations, read to the last expression.
 
 Sessions take what is stored as it is.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from scheduler.admission.reading import known_fields
+from scheduler.admission.reading.pod_rules import check_pod_affinity
 from scheduler.admission.reading.reader import Reader
 
 KEPT: Final = "kept as it came, but nothing here looks at it"
@@ -17,7 +18,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _TOLERATION_FIELDS: Final = ("key", "operator", "value", "effect")
 _TOLERATION_CHOICES: Final = {
-    "operator": ("Equal", "Exists"),
+    "operator": ("Equal", "Exists", "Gt", "Lt"),
     "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
 }
 
@@ -32,6 +33,8 @@ def read_affinity(reader: Reader, value: object, path: str) -> dict[str, object]
         reader.mapping(given.get("nodeAffinity"), f"{path}.nodeAffinity"),
         f"{path}.nodeAffinity",
     )
+    for kind in ("podAffinity", "podAntiAffinity"):
+        check_pod_affinity(reader, given.get(kind), f"{path}.{kind}")
     if len(reader.violations) == before:
         return given
     return {}

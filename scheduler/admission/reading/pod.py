@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from scheduler.admission.reading import known_fields
 from scheduler.admission.reading.placement import KEPT, read_affinity, read_toleration
+from scheduler.admission.reading.pod_rules import read_spread
 from scheduler.admission.reading.reader import Reader, shown
 from scheduler.domain.pod_requests import InitContainer, pod_requests
 from scheduler.domain.resources import NOTHING, Resources, format_quantity
+from scheduler.domain.unsupported import unsupported_parts
 
 RUN_SECONDS = "fumarole.io/run-seconds"
 EXIT_CODE = "fumarole.io/exit-code"
@@ -20,7 +22,8 @@ _LONGEST_RUN = 10 * 365 * 24 * 3600
 class PodTemplate:
     """`requests` is what all containers ask for together, without the one of `pods`.
 
-    `raw` is the template as it came.
+    `raw` is the template as it came. `spread` are its topology spread constraints, `unsupported`
+    names what it asks for and no session can honour.
 
     `run_seconds` and `exit_code` tell a simulated cluster how long it runs and how it ends; None is
     up to the cluster.
@@ -30,6 +33,8 @@ class PodTemplate:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: Mapping[str, object] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, str], ...] = ()
+    spread: tuple[Mapping[str, object], ...] = ()
+    unsupported: tuple[str, ...] = ()
     priority_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +68,10 @@ def read_template(reader: Reader, value: object, path: str) -> PodTemplate:
             read_toleration(reader, item, f"{at}.tolerations[{index}]")
             for index, item in _entries_of(reader, spec, at, "tolerations")
         ),
+        spread=read_spread(
+            reader, spec.get("topologySpreadConstraints"), f"{at}.topologySpreadConstraints"
+        ),
+        unsupported=unsupported_parts(spec),
         priority_class=reader.name(
             spec.get("priorityClassName"), f"{at}.priorityClassName", required=False
         ),

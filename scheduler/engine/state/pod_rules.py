@@ -388,8 +388,10 @@ class PodRuleCounts:
         if key not in self._topologies:
             numbers: dict[str, int] = {}
             domain: list[int] = []
-            for labels in self._nodes.labels:
+            for name, labels in zip(self._nodes.names, self._nodes.labels, strict=True):
                 value = labels.get(key)
+                if value is None and key == HOSTNAME:
+                    value = name  # every kubelet sets it; a simulated node may lack it
                 if value is None:
                     domain.append(NO_DOMAIN)
                 else:

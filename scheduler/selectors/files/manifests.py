@@ -108,6 +108,7 @@ def pod_spec(pod: Pod) -> dict[str, Any]:
         "nodeSelector": kind.node_selector or None,
         "affinity": kind.affinity or None,
         "tolerations": kind.tolerations or None,
+        "topologySpreadConstraints": kind.spread or None,
     }
     return (
         spec

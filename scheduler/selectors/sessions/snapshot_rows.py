@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 from scheduler.domain.nodes import Node, Taint, without_taken
+from scheduler.domain.pod_rules import ForeignPods, read_anti_affinity, read_rules
 from scheduler.domain.queue_fields import SCHEDULED_FIELDS, FieldKind, with_choices
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.requirements import read_requirement
@@ -95,11 +96,11 @@ _READ: dict[FieldKind, Callable[[Any], Any]] = {
 }
 
 
-NODE_COLUMNS = "id, name, allocatable, taken, labels, taints, unschedulable, ready"
+NODE_COLUMNS = "id, name, allocatable, taken, labels, taints, unschedulable, ready, foreign_pods"
 
 
 def node_of(row: Sequence[Any]) -> Node:
-    _, name, allocatable, taken, labels, taints, unschedulable, ready = row
+    _, name, allocatable, taken, labels, taints, unschedulable, ready, foreign_pods = row
     return Node(
         name=name,
         allocatable=without_taken(Resources(loaded(allocatable)), Resources(loaded(taken))),
@@ -107,6 +108,17 @@ def node_of(row: Sequence[Any]) -> Node:
         taints=tuple(map(_taint_of, loaded(taints))),
         unschedulable=bool(unschedulable),
         ready=bool(ready),
+        foreign=tuple(_foreign_pods(given) for given in loaded(foreign_pods)),
+    )
+
+
+def _foreign_pods(given: Mapping[str, Any]) -> ForeignPods:
+    namespace = given["namespace"]
+    return ForeignPods(
+        namespace,
+        tuple(sorted(given["labels"].items())),
+        given["count"],
+        read_anti_affinity(given.get("affinity") or {}, namespace),
     )
 
 
@@ -115,21 +127,29 @@ def _taint_of(taint: Mapping[str, str]) -> Taint:
 
 
 CLASS_COLUMNS = (
-    "id, requests, node_selector, affinity, tolerations, priority, preemption_policy, preemptable, "
-    "critical"
+    "id, requests, node_selector, affinity, tolerations, spread, unsupported, labels, priority, "
+    "preemption_policy, preemptable, critical"
 )
 
 
 def class_of(row: Sequence[Any]) -> PodClass:
-    """Without its role, which is the pod's own."""
-    _, requests, selector, affinity, tolerations, priority, policy, preemptable, critical = row
+    """Without its role and its namespace, which are the pod's own, and with all labels."""
+    _, requests, selector, affinity, tolerations, spread, unsupported, labels = row[:8]
+    priority, policy, preemptable, critical = row[8:]
     return PodClass(
         request=Resources({**loaded(requests), "pods": 1}),
         priority=priority,
-        constraint=constraint_of(loaded(selector), loaded(affinity), loaded(tolerations)),
+        constraint=constraint_of(
+            loaded(selector),
+            loaded(affinity),
+            loaded(tolerations),
+            loaded(spread),
+            loaded(unsupported),
+        ),
         preemptable=bool(preemptable),
         preempts=policy != "Never",
         critical=bool(critical),
+        labels=tuple(sorted(loaded(labels).items())),
     )
 
 
@@ -137,8 +157,10 @@ def constraint_of(
     selector: Mapping[str, str],
     affinity: Mapping[str, Any],
     tolerations: Sequence[Mapping[str, Any]],
+    spread: Sequence[Mapping[str, Any]] = (),
+    unsupported: Sequence[str] = (),
 ) -> Constraint:
-    """From the Kubernetes shapes of nodeSelector, affinity and tolerations."""
+    """From the Kubernetes shapes of nodeSelector, affinity, tolerations and spread."""
     node_affinity = affinity.get("nodeAffinity") or {}
     needed = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     required = needed.get("nodeSelectorTerms") or []
@@ -148,6 +170,8 @@ def constraint_of(
         required=tuple(_node_term(term) for term in required),
         preferred=tuple(_preferred_term(term) for term in preferred if term),
         tolerations=tuple(_read_toleration(toleration) for toleration in tolerations),
+        rules=read_rules(affinity, spread),
+        unsupported=tuple(unsupported),
     )
 
 

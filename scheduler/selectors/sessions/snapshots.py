@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Node, NodeTable
-from scheduler.domain.snapshot import ClockedSnapshot, Queue, group_table, quotas_of, resource_names
+from scheduler.domain.pod_rules import watched_keys
+from scheduler.domain.snapshot import (
+    ClockedSnapshot,
+    Queue,
+    all_selectors,
+    group_table,
+    labelled_class,
+    quotas_of,
+    resource_names,
+)
 from scheduler.domain.tables import LOST_NODE, NO_NODE, ClassTable, GroupTable, PodTable
 from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
 from scheduler.models.bulk import fetch
@@ -58,6 +67,10 @@ class Refreshed:
         return sum(self.rows.values())
 
 
+class _NewLabels(Exception):
+    """Rules between pods look at a label that the classes of pods here do not have."""
+
+
 class _NewResource(Exception):
     """Something names a resource that the tables have no column for."""
 
@@ -65,9 +78,12 @@ class _NewResource(Exception):
 class ResidentSnapshot:
     """`snapshot` is what the engine is given; `pod_ids` and `group_ids` translate its rows back to
     primary keys.
+
+    `also_watched` are labels that a rule about to come looks at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also_watched: frozenset[str] | None = None) -> None:
+        self._also_watched = also_watched
         self.position: Position | None = None
         self._clear()
 
@@ -79,7 +95,8 @@ class ResidentSnapshot:
         self.queues: dict[int, Queue] = {}
         self.nodes: dict[int, Node] = {}
         self.classes: dict[int, PodClass] = {}
-        self._class_numbers: dict[tuple[int, str], int] = {}
+        self._class_numbers: dict[tuple[int, str, str], int] = {}
+        self._watched: frozenset[str] | None = None  # labels that rules between pods look at
         self._classes_at_first = 0
         self.pod_rows: dict[int, int] = {}
         self.group_rows: dict[int, int] = {}
@@ -142,6 +159,7 @@ class ResidentSnapshot:
         names = {pk: queue.name for pk, queue in self.queues.items()}
         values = [group_of(row, names) for row in groups]
         resources = self._resources(values)
+        self._watched = self._watched_keys()
         queues = tuple(sorted(self.queues.values(), key=lambda queue: queue.name))
         queue_rows = {queue.name: row for row, queue in enumerate(queues)}
         nodes = NodeTable.build(self.nodes.values(), resources)
@@ -159,6 +177,7 @@ class ResidentSnapshot:
             ClassTable(resources),
             table,
             empty,
+            label_keys=self._watched,
         )
         self.snapshot.pods = PodTable.of(**self._pod_columns(pods))
         self.pod_ids = [row[0] for row in pods]
@@ -202,9 +221,7 @@ class ResidentSnapshot:
         return {
             "key": list(keys),
             "group": [self.group_rows[pk] for pk in groups],
-            "pod_class": [
-                self._class_number(pk, task) for pk, task in zip(classes, tasks, strict=True)
-            ],
+            "pod_class": self._numbers_of_classes(keys, classes, tasks),
             "status": [POD_STATUS[phase] for phase in phases],
             "node": [self._places.get(pk, LOST_NODE) for pk in nodes],
             "created": created,
@@ -214,19 +231,48 @@ class ResidentSnapshot:
             "started": np.array(started, dtype=np.float64),  # NaN where it is None
         }
 
-    def _class_number(self, class_id: int, task: str) -> int:
-        number = self._class_numbers.get((class_id, task))
+    def _numbers_of_classes(
+        self, keys: Sequence[str], classes: Sequence[int], tasks: Sequence[str]
+    ) -> list[int]:
+        if self._watched is None:
+            return [
+                self._class_number(pk, task, "") for pk, task in zip(classes, tasks, strict=True)
+            ]
+        namespaces = [key.partition("/")[0] for key in keys]
+        given = zip(classes, tasks, namespaces, strict=True)
+        return [self._class_number(pk, task, namespace) for pk, task, namespace in given]
+
+    def _class_number(self, class_id: int, task: str, namespace: str) -> int:
+        number = self._class_numbers.get((class_id, task, namespace))
         if number is None:
-            pod_class = replace(self.classes[class_id], role=task)
-            number = self._class_numbers[class_id, task] = self.snapshot.classes.number(pod_class)
+            stored = self.classes[class_id]
+            plain = replace(stored, role=task, labels=())
+            pod_class = labelled_class(plain, namespace, dict(stored.labels), self._watched)
+            number = self.snapshot.classes.number(pod_class)
+            self._class_numbers[class_id, task, namespace] = number
         return number
+
+    # Rules between pods
+
+    def _watched_keys(self) -> frozenset[str] | None:
+        constraints = (pod_class.constraint for pod_class in self.classes.values())
+        keys = watched_keys(all_selectors(constraints, self.nodes.values()))
+        if self._also_watched is None:
+            return keys
+        return self._also_watched | (keys or frozenset())
+
+    def _still_watched(self) -> None:
+        """Raises `_NewLabels` if rules look at more labels than the classes here have."""
+        keys = self._watched_keys()
+        if keys is not None and (self._watched is None or not keys <= self._watched):
+            raise _NewLabels
 
     # Reading what changed
 
     def _apply(self, changes: Mapping[str, set[int]]) -> Refreshed:
         try:
             return Refreshed(rows=self._apply_tables(changes))
-        except _NewResource:
+        except (_NewResource, _NewLabels):
             return self._reload()
 
     def _apply_tables(self, changes: Mapping[str, set[int]]) -> dict[str, int]:
@@ -266,6 +312,8 @@ class ResidentSnapshot:
         rows = {row[0]: node_of(row) for row in found}
         self._known(*(node.allocatable for node in rows.values()))
         _replace(self.nodes, ids, rows)
+        if any(node.foreign for node in rows.values()):
+            self._still_watched()
         table = NodeTable.build(self.nodes.values(), self.snapshot.resources)
         self._number_nodes(table)
         self.snapshot.replace_nodes(table)
@@ -279,6 +327,8 @@ class ResidentSnapshot:
         rows = {row[0]: class_of(row) for row in found}
         self._known(*(pod_class.request for pod_class in rows.values()))
         self.classes.update(rows)
+        if any(pod_class.constraint.rules for pod_class in rows.values()):
+            self._still_watched()
         return len(ids)
 
     def _apply_groups(self, ids: set[int]) -> int:

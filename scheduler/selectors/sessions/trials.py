@@ -35,11 +35,16 @@ class Trials:
         self._lock = Lock()
         self._given = 0
 
-    def snapshot(self) -> Snapshot:
-        """As the next session would see it: with its number and the present time."""
+    def snapshot(self, label_keys: frozenset[str] | None = None) -> Snapshot:
+        """As the next session would see it: with its number and the present time.
+
+        The classes of pods have at least these labels.
+        """
         with self._lock:
             self._bring_up_to_date()
             copy = self._resident.snapshot.copy()
+        if label_keys is not None and not label_keys <= (copy.label_keys or frozenset()):
+            copy = _with_labels(label_keys)
         state = ClusterState.objects.get(pk=1)
         copy.session = state.last_session + 1
         copy.paused = state.paused
@@ -59,8 +64,15 @@ class Trials:
             self._resident.reload()
 
 
+def _with_labels(label_keys: frozenset[str]) -> Snapshot:
+    """Read anew: the classes that are kept do not have them."""
+    resident = ResidentSnapshot(also_watched=label_keys)
+    resident.refresh()
+    return resident.snapshot
+
+
 _of_this_process = Trials()
 
 
-def cluster_now() -> Snapshot:
-    return _of_this_process.snapshot()
+def cluster_now(label_keys: frozenset[str] | None = None) -> Snapshot:
+    return _of_this_process.snapshot(label_keys)

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from scheduler.admission.reading.pod import PodTemplate
 from scheduler.admission.reading.workload import JobManifest
 from scheduler.admission.violations import Notice, Violation
+from scheduler.domain.pod_rules import affinity_of, spread_of, watched_keys
 from scheduler.domain.queues import DEFAULT
 from scheduler.domain.reasons import CANNOT_PASS, ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
-from scheduler.domain.snapshot import Snapshot
+from scheduler.domain.snapshot import Snapshot, all_selectors, labelled_class
 from scheduler.domain.tables import NO_NODE
-from scheduler.domain.workloads import PodClass, PodGroup, PodStatus
+from scheduler.domain.workloads import Constraint, PodClass, PodGroup, PodStatus
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, Reason
 from scheduler.models import ClusterState, Job
@@ -109,7 +111,7 @@ def _try_in_session(job: JobManifest) -> Forecast:
             "can still be submitted."
         )
         return Forecast(Prospect.WAITS, words, pods=pods, request=request)
-    snapshot = cluster_now()
+    snapshot = cluster_now(_label_keys(job))
     strange = sorted(name for name in request if name not in snapshot.resources)
     if strange:
         words = f"The cluster has no {strange[0]} at all."
@@ -125,6 +127,22 @@ def _try_in_session(job: JobManifest) -> Forecast:
         snapshot, policy_in_force(ClusterState.objects.select_related("policy").get(pk=1))
     )
     return replace(_forecast_of(key, job, outcome), pods=pods, request=request)
+
+
+def _label_keys(job: JobManifest) -> frozenset[str] | None:
+    """The labels that rules of its pods look at; None if they have no rules."""
+    constraints = [_constraint(task.template) for task in job.tasks]
+    return watched_keys(all_selectors(constraints, ()))
+
+
+def _constraint(template: PodTemplate) -> Constraint:
+    return constraint_of(
+        template.node_selector,
+        affinity_of(template.affinity, template.labels),
+        template.tolerations,
+        spread_of(template.spread, template.labels),
+        template.unsupported,
+    )
 
 
 def _total_request(job: JobManifest) -> Resources:
@@ -159,7 +177,14 @@ def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
     row = int(snapshot.add_groups([group])[0])
     for task in job.tasks:
         if task.replicas and not task.depends_on:
-            pod_class = snapshot.classes.number(_pod_class(task, job, priorities, namespace))
+            pod_class = snapshot.classes.number(
+                labelled_class(
+                    _pod_class(task, job, priorities, namespace),
+                    namespace,
+                    task.template.labels,
+                    snapshot.label_keys,
+                )
+            )
             keys = [f"{namespace}/{name}-{task.name}-{index}" for index in range(task.replicas)]
             count = len(keys)
             snapshot.add_pods(
@@ -184,7 +209,7 @@ def _pod_class(task: Any, job: JobManifest, priorities: Priorities, namespace: s
         request=Resources({**template.requests, "pods": 1}),
         priority=priority.value,
         role=task.name,
-        constraint=constraint_of(template.node_selector, template.affinity, template.tolerations),
+        constraint=_constraint(template),
         preemptable=preemptable,
         preempts=priority.preemption_policy != "Never",
         critical=own_class in CRITICAL_CLASSES or namespace in SYSTEM_NAMESPACES,

@@ -15,8 +15,9 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from scheduler.admission.reading.pod import PodTemplate, read_template
+from scheduler.admission.reading.pod import EXIT_CODE, RUN_SECONDS, PodTemplate, read_template
 from scheduler.admission.reading.reader import Reader
+from scheduler.domain.pod_rules import affinity_of, spread_of
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
 from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, values_table
@@ -26,6 +27,8 @@ from scheduler.selectors.cluster.nodes import PLACED
 PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACES = frozenset({"kube-system"})
+_MARKS = frozenset({PREEMPTABLE, RUN_SECONDS, EXIT_CODE})
+_RARELY_GIVEN = ("spread", "labels", "unsupported")
 _LONGEST_KEPT_TEMPLATE = 8192  # characters
 TASK_STARTS_ANEW = "its task starts again"
 TAKEN_AWAY = "taken away on request"
@@ -99,19 +102,32 @@ def class_values(
     preemptable = (
         template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true"
     ) != "false"
+    labels = {key: value for key, value in template.labels.items() if key not in _MARKS}
     values: dict[str, Any] = {
         "requests": Resources(
             {name: amount for name, amount in template.requests.items() if name != "pods"}
         ),
         "node_selector": dict(template.node_selector),
-        "affinity": dict(template.affinity),
+        "affinity": affinity_of(template.affinity, labels),
         "tolerations": [dict(toleration) for toleration in template.tolerations],
         "priority": priority.value,
         "preemption_policy": priority.preemption_policy,
         "preemptable": preemptable,
         "critical": priority_class in CRITICAL_CLASSES or namespace in SYSTEM_NAMESPACES,
+        "spread": spread_of(template.spread, labels),
+        "labels": labels,
+        "unsupported": list(template.unsupported),
     }
-    text = json.dumps({**values, "requests": dict(values["requests"])}, sort_keys=True)
+    return new_class(values)
+
+
+def new_class(values: Mapping[str, Any]) -> PodClass:
+    """Not yet stored. What most pods do not have is left out of the digest, as it always was."""
+    told = {**values, "requests": dict(values["requests"])}
+    for name in _RARELY_GIVEN:
+        if not told[name]:
+            del told[name]
+    text = json.dumps(told, sort_keys=True)
     return PodClass(digest=hashlib.sha256(text.encode()).hexdigest(), **values)
 
 

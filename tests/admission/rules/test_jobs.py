@@ -301,3 +301,49 @@ def test_a_container_asks_for_no_more_than_its_limit(containers: str):
     }
     assert broken(asking({"cpu": "1000m"}, {"cpu": "1", "memory": "1Gi"})) == set()
     assert broken(asking({"nvidia.com/gpu": 2}, {})) == set()
+
+
+def between_pods(**term: object) -> dict[str, Any]:
+    given = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}, **term}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [given]}}
+
+
+def spread(**given: object) -> list[dict[str, object]]:
+    return [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **given}]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"affinity": between_pods(topologyKey="")},
+        {"affinity": between_pods(topologyKey=7)},
+        {"affinity": between_pods(labelSelector="app=db")},
+        {"affinity": between_pods(labelSelector={"matchLabels": {"app": ["db"]}})},
+        {"affinity": between_pods(labelSelector={"matchExpressions": [{"operator": "In"}]})},
+        {
+            "affinity": between_pods(
+                labelSelector={"matchExpressions": [{"key": "a", "operator": "Gt"}]}
+            )
+        },
+        {"affinity": between_pods(namespaces="all")},
+        {"topologySpreadConstraints": spread(topologyKey="")},
+        {"topologySpreadConstraints": spread(maxSkew=0)},
+        {"topologySpreadConstraints": spread(minDomains="many")},
+        {"topologySpreadConstraints": spread(whenUnsatisfiable="Perhaps")},
+        {"topologySpreadConstraints": spread(nodeTaintsPolicy="Sometimes")},
+        {"topologySpreadConstraints": "even"},
+    ],
+)
+def test_a_rule_between_pods_that_no_session_could_read_is_refused(spec: dict[str, Any]):
+    ((_, field),) = broken(job(template={"spec": spec}))
+
+    assert field.startswith(f"spec.tasks[0].template.spec.{next(iter(spec))}")
+
+
+def test_rules_between_pods_as_kubernetes_has_them_are_taken():
+    spec = {
+        "affinity": between_pods(namespaces=["a"], matchLabelKeys=["version"]),
+        "topologySpreadConstraints": spread(labelSelector={}, nodeAffinityPolicy="Ignore"),
+    }
+
+    assert broken(job(template={"spec": spec})) == set()
