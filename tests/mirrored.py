@@ -148,6 +148,20 @@ def budget(
     )
 
 
+def claim(name: str, volume: str = "", *, namespace: str = "default") -> values.ClaimObject:
+    """Of a volume, if one is named; else it waits for one."""
+    return values.ClaimObject(meta(name, namespace), volume, "Bound" if volume else "Pending")
+
+
+def volume(name: str, *zones: str) -> values.PersistentVolumeObject:
+    """That can be reached from these zones; from everywhere without any."""
+    terms = ()
+    if zones:
+        expression = {"key": "zone", "operator": "In", "values": list(zones)}
+        terms = ({"matchExpressions": [expression]},)
+    return values.PersistentVolumeObject(meta(name), terms)
+
+
 def moved(pod: Any, **changes: Any) -> Any:
     """The same object, later."""
     if "phase" in changes and isinstance(pod, values.PodObject):
@@ -168,6 +182,8 @@ RESOURCES = {
     values.NamespaceObject: resources.NAMESPACES,
     values.PriorityClassObject: resources.PRIORITY_CLASSES,
     values.DisruptionBudgetObject: resources.DISRUPTION_BUDGETS,
+    values.PersistentVolumeObject: resources.VOLUMES,
+    values.ClaimObject: resources.CLAIMS,
 }
 
 

@@ -62,6 +62,10 @@ PRIORITY_CLASSES: Final = Resource(
 DISRUPTION_BUDGETS: Final = Resource(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", namespaced=True
 )
+VOLUMES: Final = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+CLAIMS: Final = Resource(
+    "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", namespaced=True
+)
 QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 PODGROUPS: Final = Resource(
     "scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", namespaced=True
@@ -76,6 +80,8 @@ FOLLOWED: Final = (
     QUEUES,
     PODGROUPS,
     JOBS,
+    VOLUMES,
+    CLAIMS,
     PODS,
     COMMANDS,
     DISRUPTION_BUDGETS,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from scheduler.admission.reading.workload import JobManifest
 from scheduler.domain.nodes import Taint
@@ -120,7 +120,8 @@ class PodObject:
     `queue` is what the pod itself asks for. `min_member` comes from its annotation and counts where
     we make the group. `task`, `task_index` and `job_version` are set by Volcano's Job controller.
 
-    `affinity` and `tolerations` are as they came. `gates` are scheduling gates: a pod that has one
+    `affinity` and `tolerations` are as they came, `spread` are the topology spread constraints that
+    must hold. `gates` are scheduling gates: a pod that has one
     is not to be touched. `unsupported` names what it asks for and no session can honour yet.
     `claims` are the persistent volume claims it mounts.
     """
@@ -142,8 +143,9 @@ class PodObject:
     job_version: int | None = None
     preemptable: bool = True
     node_selector: Mapping[str, str] = field(default_factory=dict, hash=False)
-    affinity: Mapping[str, object] = field(default_factory=dict, hash=False)
+    affinity: Mapping[str, Any] = field(default_factory=dict, hash=False)
     tolerations: tuple[Mapping[str, str], ...] = field(default=(), hash=False)
+    spread: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     gates: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
@@ -156,9 +158,13 @@ class PodObject:
     mirrored: bool = False  # a static pod of a kubelet: nobody can bind or evict it
 
     @property
+    def is_finished(self) -> bool:
+        return self.phase in FINISHED_PHASES
+
+    @property
     def takes_room(self) -> bool:
         """Whether its requests count on its node. One that is being deleted still does."""
-        return bool(self.node) and self.phase not in FINISHED_PHASES
+        return bool(self.node) and not self.is_finished
 
     @property
     def group_name(self) -> str:
@@ -172,6 +178,27 @@ class PodObject:
         if owner is None:
             return MADE_GROUP_PREFIX + self.meta.uid
         return MADE_GROUP_PREFIX + owner.uid
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentVolumeObject:
+    """`node_terms` say from where it can be reached, as they came; none means from everywhere."""
+
+    meta: ObjectMeta
+    node_terms: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimObject:
+    """A persistent volume claim. `volume` is the name of the one it has, "" for none."""
+
+    meta: ObjectMeta
+    volume: str = ""
+    phase: str = ""
+
+    @property
+    def is_bound(self) -> bool:
+        return bool(self.volume) and self.phase == "Bound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,4 +319,6 @@ ClusterObject = (
     | JobObject
     | CommandObject
     | DisruptionBudgetObject
+    | PersistentVolumeObject
+    | ClaimObject
 )

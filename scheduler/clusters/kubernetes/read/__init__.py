@@ -17,6 +17,7 @@ from scheduler.clusters.kubernetes.read.cluster_objects import (
     read_priority_class,
 )
 from scheduler.clusters.kubernetes.read.pods import read_pod
+from scheduler.clusters.kubernetes.read.volumes import read_claim, read_volume
 from scheduler.clusters.kubernetes.read.workloads import (
     read_command,
     read_job,
@@ -33,6 +34,8 @@ READERS: Final[Mapping[Resource, Callable[[Mapping[str, Any]], ClusterObject]]] 
     resources.QUEUES: read_queue,
     resources.PODGROUPS: read_podgroup,
     resources.JOBS: read_job,
+    resources.VOLUMES: read_volume,
+    resources.CLAIMS: read_claim,
     resources.PODS: read_pod,
     resources.COMMANDS: read_command,
     resources.DISRUPTION_BUDGETS: read_disruption_budget,

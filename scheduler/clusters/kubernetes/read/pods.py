@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,7 +20,9 @@ from scheduler.clusters.kubernetes.read.common import (
 )
 from scheduler.clusters.kubernetes.values import Condition, ObjectMeta, PodObject, PodPhase
 from scheduler.domain.pod_requests import InitContainer, pod_requests
+from scheduler.domain.pod_rules import affinity_of, spread_of
 from scheduler.domain.resources import Resources
+from scheduler.domain.unsupported import unsupported_parts
 
 QUEUE_LABELS: Final = (QUEUE_ANNOTATION, "volcano.sh/queue-name", "kai.scheduler/queue")
 """In this order: ours and Volcano's annotation, as a label too; KubeRay's; that of KAI."""
@@ -32,7 +34,6 @@ JOB_VERSION: Final = "volcano.sh/job-version"
 PREEMPTABLE: Final = "volcano.sh/preemptable"
 STATIC_POD: Final = "kubernetes.io/config.mirror"
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATION_FIELDS: Final = ("key", "operator", "value", "effect")
 
 
@@ -61,8 +62,9 @@ def read_pod(raw: Raw) -> PodObject:
         job_version=whole_number(annotations.get(JOB_VERSION)),
         preemptable=_is_preemptable(meta),
         node_selector=section(spec, "nodeSelector"),
-        affinity=section(spec, "affinity"),
+        affinity=affinity_of(section(spec, "affinity"), meta.labels),
         tolerations=_read_tolerations(spec),
+        spread=tuple(spread_of(spec.get("topologySpreadConstraints") or (), meta.labels)),
         gates=tuple(gate["name"] for gate in spec.get("schedulingGates") or ()),
         claims=_claims(spec),
         unsupported=unsupported_parts(spec),
@@ -179,51 +181,6 @@ def _largest(amounts: list[Resources]) -> Resources:
         for name, amount in part.items():
             most[name] = max(amount, most.get(name, 0))
     return Resources(most)
-
-
-def unsupported_parts(spec: Raw) -> tuple[str, ...]:
-    """What it asks for that no session can honour yet, by name."""
-    return tuple(name for name, asks in _UNSUPPORTED.items() if asks(spec))
-
-
-def _asks_for_pod_affinity(spec: Raw) -> bool:
-    return bool(section(section(spec, "affinity"), "podAffinity").get(_REQUIRED))
-
-
-def _asks_for_pod_anti_affinity(spec: Raw) -> bool:
-    return bool(section(section(spec, "affinity"), "podAntiAffinity").get(_REQUIRED))
-
-
-def _asks_for_spread(spec: Raw) -> bool:
-    """Only where it must: ScheduleAnyway is a preference."""
-    constraints = spec.get("topologySpreadConstraints") or ()
-    return any(item.get("whenUnsatisfiable") == "DoNotSchedule" for item in constraints)
-
-
-def _asks_for_host_ports(spec: Raw) -> bool:
-    for key in ("containers", "initContainers"):
-        for container in spec.get(key) or ():
-            if any(port.get("hostPort") for port in container.get("ports") or ()):
-                return True
-    return False
-
-
-def _asks_for_resource_claims(spec: Raw) -> bool:
-    return bool(spec.get("resourceClaims"))
-
-
-def _asks_for_ephemeral_volumes(spec: Raw) -> bool:
-    return any(volume.get("ephemeral") for volume in spec.get("volumes") or ())
-
-
-_UNSUPPORTED: Final[dict[str, Callable[[Raw], bool]]] = {
-    "pod affinity": _asks_for_pod_affinity,
-    "pod anti-affinity": _asks_for_pod_anti_affinity,
-    "topology spread": _asks_for_spread,
-    "host ports": _asks_for_host_ports,
-    "resource claims": _asks_for_resource_claims,
-    "ephemeral volumes": _asks_for_ephemeral_volumes,
-}
 
 
 def _terminated_states(status: Raw) -> list[dict[str, Any]]:

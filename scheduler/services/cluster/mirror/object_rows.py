@@ -66,6 +66,7 @@ NODE_COLUMNS = (
     *NAMED_COLUMNS,
     "allocatable",
     "taken",
+    "foreign_pods",
     "taints",
     "unschedulable",
     "ready",
@@ -73,7 +74,7 @@ NODE_COLUMNS = (
 )
 
 
-def node_row(node: NodeObject, taken: Resources) -> Row:
+def node_row(node: NodeObject, taken: Resources, foreign_pods: list[dict[str, Any]]) -> Row:
     """Without its version: a kubelet changes that all the time, and nothing else."""
     return {
         "name": node.meta.name,
@@ -81,6 +82,7 @@ def node_row(node: NodeObject, taken: Resources) -> Row:
         "resource_version": node.meta.generation or 1,
         "allocatable": dict(node.allocatable),
         "taken": dict(taken),
+        "foreign_pods": foreign_pods,
         "taints": [_taint_row(taint) for taint in node.taints],
         "unschedulable": node.unschedulable,
         "ready": node.ready,

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from scheduler.domain.queues import DEFAULT
 from scheduler.services.cluster.mirror import object_rows
+from scheduler.services.cluster.mirror.pod_rules import ForeignPodsOnNodes
 from scheduler.services.cluster.mirror.store import Store
 from scheduler.services.cluster.mirror.table import Row, stored_uid
 from scheduler.services.cluster.mirror.tables import MirrorTables, shown_key
@@ -17,10 +18,17 @@ BUILT_IN_NAMESPACES = frozenset({DEFAULT})
 
 
 class PlainObjects:
-    def __init__(self, store: Store, tables: MirrorTables, taken: TakenRoom) -> None:
+    def __init__(
+        self,
+        store: Store,
+        tables: MirrorTables,
+        taken: TakenRoom,
+        foreign: ForeignPodsOnNodes,
+    ) -> None:
         self._store = store
         self._tables = tables
         self._taken = taken
+        self._foreign = foreign
 
     def remove(self, work: Work, written: WrittenRows) -> None:
         store = self._store
@@ -60,7 +68,9 @@ class PlainObjects:
         rows = {}
         for name in work.nodes:
             if node := self._store.node(name):
-                rows[name] = object_rows.node_row(node, self._taken.on(name))
+                rows[name] = object_rows.node_row(
+                    node, self._taken.on(name), self._foreign.on(name)
+                )
         return rows
 
     def _budget_rows(self, work: Work) -> dict[str, Row]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from scheduler.clusters.kubernetes.resources import (
+    CLAIMS,
     DISRUPTION_BUDGETS,
     JOBS,
     NAMESPACES,
@@ -15,13 +16,16 @@ from scheduler.clusters.kubernetes.resources import (
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
+    VOLUMES,
     Resource,
 )
 from scheduler.clusters.kubernetes.values import (
+    ClaimObject,
     DisruptionBudgetObject,
     JobObject,
     NamespaceObject,
     NodeObject,
+    PersistentVolumeObject,
     PodGroupObject,
     PodObject,
     PriorityClassObject,
@@ -83,6 +87,10 @@ class Store:
         self.pods_by_group: Index[str] = Index()
         self.pods_by_node: Index[str] = Index()
         self.pods_by_namespace: Index[str] = Index()
+        self.pods_by_claim: Index[str] = Index()
+        self._claims_by_volume: Index[str] = Index()
+        # claims whose pods have to be looked at: they or their volumes have changed
+        self.pending_claims: set[str] = set()
         self._budgets_by_namespace: Index[str] = Index()
         self._uids_by_queue: dict[Resource, Index[str]] = {
             PODGROUPS: Index(),
@@ -136,6 +144,12 @@ class Store:
     def budgets_in(self, namespace: str) -> list[DisruptionBudgetObject]:
         known = self._objects[DISRUPTION_BUDGETS].by_uid
         return [known[uid] for uid in self._budgets_by_namespace.members(namespace)]
+
+    def claim(self, key: str) -> ClaimObject | None:
+        return self._objects[CLAIMS].by_key.get(key)
+
+    def volume(self, name: str) -> PersistentVolumeObject | None:
+        return self._objects[VOLUMES].by_key.get(name)
 
     def pod(self, uid: str) -> PodObject | None:
         return self._objects[PODS].by_uid.get(uid)
@@ -212,6 +226,7 @@ class Store:
         self.pending_keys.clear()
         self.pending_groups.clear()
         self.pending_queues_of_namespaces.clear()
+        self.pending_claims.clear()
 
     def _index(self, resource: Resource, value: Any) -> None:
         if resource in self._uids_by_queue:
@@ -221,6 +236,13 @@ class Store:
             self.pods_by_group.add(group_key(value), value.meta.uid)
             self.pods_by_node.add(value.node, value.meta.uid)
             self.pods_by_namespace.add(value.meta.namespace, value.meta.uid)
+            for claim in value.claims:
+                self.pods_by_claim.add(f"{value.meta.namespace}/{claim}", value.meta.uid)
+        elif resource is CLAIMS:
+            self._claims_by_volume.add(value.volume, value.meta.key)
+            self.pending_claims.add(value.meta.key)
+        elif resource is VOLUMES:
+            self.pending_claims.update(self._claims_by_volume.members(value.meta.name))
         elif resource is DISRUPTION_BUDGETS:
             self._budgets_by_namespace.add(value.meta.namespace, value.meta.uid)
         elif resource is JOBS:
@@ -236,6 +258,13 @@ class Store:
             self.pods_by_group.discard(group_key(value), value.meta.uid)
             self.pods_by_node.discard(value.node, value.meta.uid)
             self.pods_by_namespace.discard(value.meta.namespace, value.meta.uid)
+            for claim in value.claims:
+                self.pods_by_claim.discard(f"{value.meta.namespace}/{claim}", value.meta.uid)
+        elif resource is CLAIMS:
+            self._claims_by_volume.discard(value.volume, value.meta.key)
+            self.pending_claims.add(value.meta.key)
+        elif resource is VOLUMES:
+            self.pending_claims.update(self._claims_by_volume.members(value.meta.name))
         elif resource is DISRUPTION_BUDGETS:
             self._budgets_by_namespace.discard(value.meta.namespace, value.meta.uid)
         elif resource is JOBS:

@@ -92,6 +92,8 @@ class Consequences:
                 work.pod_uids.update(store.pods_by_group.members(key))
         for name in _come_or_gone(self._tables.nodes, work.nodes, store.node):
             work.pod_uids.update(store.pods_by_node.members(name))
+        for claim in store.pending_claims:
+            work.pod_uids.update(store.pods_by_claim.members(claim))
         for uid in work.budget_uids:
             self._add_pods_of_budget(uid, work)
 

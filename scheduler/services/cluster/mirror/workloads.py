@@ -13,6 +13,7 @@ from scheduler.services.cluster.mirror import object_rows, own_columns
 from scheduler.services.cluster.mirror.budgets import budgets_of
 from scheduler.services.cluster.mirror.classes import class_ids
 from scheduler.services.cluster.mirror.membership import KnownGroup, Membership
+from scheduler.services.cluster.mirror.pod_rules import RuleWatch
 from scheduler.services.cluster.mirror.store import Store, group_key
 from scheduler.services.cluster.mirror.table import Row, stored_uid
 from scheduler.services.cluster.mirror.tables import MirrorTables, shown_key
@@ -30,6 +31,7 @@ class Workloads:
         store: Store,
         tables: MirrorTables,
         membership: Membership,
+        watch: RuleWatch,
         *,
         schedules: bool = False,
     ) -> None:
@@ -37,6 +39,7 @@ class Workloads:
         self._tables = tables
         self._membership = membership
         self._schedules = schedules
+        self._watch = watch
 
     def wanted_groups(self, work: Work) -> WantedGroups:
         wanted: WantedGroups = dict.fromkeys(work.stored_groups)
@@ -174,7 +177,7 @@ class Workloads:
 
     def write_pods(self, wanted: WantedPods, written: WrittenRows) -> None:
         pods = {uid: pod for uid, pod in wanted.items() if pod is not None}
-        classes = class_ids(pods)
+        classes = class_ids(pods, self._watch, self._store)
         groups = self._group_ids(pods.values())
         rows = {}
         for uid, pod in pods.items():

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from scheduler.clusters.kubernetes.resources import QUEUES
+from scheduler.clusters.kubernetes.resources import PODS, QUEUES
 from scheduler.clusters.kubernetes.values import PodObject
 from scheduler.services.cluster.mirror.membership import Membership
 from scheduler.services.cluster.mirror.plain_objects import PlainObjects
+from scheduler.services.cluster.mirror.pod_rules import ForeignPodsOnNodes, RuleWatch
 from scheduler.services.cluster.mirror.queues import remove_queues, write_queues
 from scheduler.services.cluster.mirror.store import Store
 from scheduler.services.cluster.mirror.table import stored_uid
@@ -43,8 +44,12 @@ class MirrorWriter:
         self._taken = TakenRoom()
         self._tables = MirrorTables(schedules=schedules)
         self._consequences = Consequences(store, self._tables, self._membership)
-        self._plain_objects = PlainObjects(store, self._tables, self._taken)
-        self._workloads = Workloads(store, self._tables, self._membership, schedules=schedules)
+        self._watch = RuleWatch(scheduler_names)
+        self._foreign = ForeignPodsOnNodes(self._watch)
+        self._plain_objects = PlainObjects(store, self._tables, self._taken, self._foreign)
+        self._workloads = Workloads(
+            store, self._tables, self._membership, self._watch, schedules=schedules
+        )
         self._was_just_loaded = False
 
     def load(self) -> None:
@@ -64,6 +69,7 @@ class MirrorWriter:
         if self._was_just_loaded:
             work.add_stored(self._tables)
         self._consequences.add_to(work)
+        self._follow_rules(work)
         pods = self._wanted_pods(work)
         written = WrittenRows()
         self._write_all(work, pods, written)
@@ -81,6 +87,12 @@ class MirrorWriter:
         self._workloads.write_groups(groups, written)
         self._workloads.write_pods(pods, written)
 
+    def _follow_rules(self, work: Work) -> None:
+        """If rules between pods look at other labels now, all pods are looked at again."""
+        changed = [(uid, self._store.pod(uid)) for uid in work.pod_uids]
+        if self._watch.follow(changed):
+            work.pod_uids.update(self._store.objects(PODS).by_uid)
+
     def _wanted_pods(self, work: Work) -> WantedPods:
         """Those that are to have rows. All others are counted on their nodes."""
         wanted: WantedPods = dict.fromkeys(work.stored_pods)
@@ -89,6 +101,7 @@ class MirrorWriter:
             if pod is not None and self._membership.has_row(pod):
                 wanted[stored_uid(uid)] = pod
                 work.nodes.update(self._taken.drop(uid))
+                work.nodes.update(self._foreign.drop(uid))
             else:
                 wanted[stored_uid(uid)] = None
                 work.nodes.update(self._count(uid, pod))
@@ -97,8 +110,9 @@ class MirrorWriter:
     def _count(self, uid: str, pod: PodObject | None) -> set[str]:
         """The nodes whose sums changed."""
         if pod is not None and pod.takes_room:
-            return self._taken.put(uid, pod.node, pod.requests)
-        return self._taken.drop(uid)
+            touched = self._taken.put(uid, pod.node, pod.requests)
+            return touched | self._foreign.put(uid, pod)
+        return self._taken.drop(uid) | self._foreign.drop(uid)
 
     def _write_queues(self, work: Work, written: WrittenRows) -> None:
         """A queue that comes or goes may move others: all of them are compared."""

@@ -138,35 +138,58 @@ def test_gates_are_named():
 
 
 REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+BY_NAMESPACE_LABELS = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "zone", "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    ]
+}
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}
 
 
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"affinity": {"podAffinity": REQUIRED}}, ("pod affinity",)),
-        ({"affinity": {"podAntiAffinity": REQUIRED}}, ("pod anti-affinity",)),
+        ({"affinity": {"podAffinity": REQUIRED}}, ()),
         ({"affinity": {"podAntiAffinity": PREFERRED}}, ()),
         (
-            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
-            ("topology spread",),
+            {"affinity": {"podAntiAffinity": BY_NAMESPACE_LABELS}},
+            ("namespaceSelector in podAntiAffinity",),
         ),
-        ({"topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}]}, ()),
         (
             {"containers": [container(ports=[{"containerPort": 80, "hostPort": 80}])]},
-            ("host ports",),
+            ("host ports (hostPort)",),
         ),
         ({"containers": [container(ports=[{"containerPort": 80}])]}, ()),
-        ({"resourceClaims": [{"name": "gpu"}]}, ("resource claims",)),
+        ({"resourceClaims": [{"name": "gpu"}]}, ("resource claims (resourceClaims)",)),
         ({"volumes": [{"name": "v", "ephemeral": {}}, {"name": "e", "emptyDir": {}}]}, ()),
         (
             {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]},
-            ("ephemeral volumes",),
+            ("ephemeral volumes (volumes.ephemeral)",),
         ),
     ],
 )
 def test_what_no_session_can_honour_is_named(spec, expected):
     assert read_pod(raw_pod(**spec)).unsupported == expected
+
+
+def test_only_the_spread_that_must_hold_is_kept_with_the_labels_of_the_pod_in_it():
+    hard = {
+        "topologyKey": "zone",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "db"}},
+        "matchLabelKeys": ["version", "absent"],
+    }
+    soft = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+    raw = raw_pod(topologySpreadConstraints=[hard, soft])
+    raw["metadata"]["labels"] = {"app": "db", "version": "2"}
+
+    (found,) = read_pod(raw).spread
+
+    assert found["labelSelector"] == {
+        "matchLabels": {"app": "db"},
+        "matchExpressions": [{"key": "version", "operator": "In", "values": ["2"]}],
+    }
 
 
 def test_claims_are_named():
