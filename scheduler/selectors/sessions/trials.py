@@ -42,7 +42,7 @@ class Trials:
         """
         with self._lock:
             self._bring_up_to_date()
-            copy = self._resident.snapshot.copy()
+            copy: Snapshot = self._resident.snapshot.copy()
         if label_keys is not None and not label_keys <= (copy.label_keys or frozenset()):
             copy = _with_labels(label_keys)
         state = ClusterState.objects.get(pk=1)
