@@ -9,7 +9,7 @@ def drop_old_triggers(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduler", "0034_disruption_budgets")]
+    dependencies = [("scheduler", "0035_dispatch_to_a_cluster")]
 
     operations = [
         migrations.RunPython(drop_old_triggers, migrations.RunPython.noop),
