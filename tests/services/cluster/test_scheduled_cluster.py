@@ -7,6 +7,7 @@ here, as a worker would.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+_PATIENCE_SECONDS = 240.0  # only how long a broken test may take, on a busy machine
+VOLCANO_JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 
 
@@ -71,12 +74,12 @@ class Worker:
         self._runner = SessionRunner("test")
 
     def work_until(self, is_so: Callable[[], object], what: str) -> None:
-        def step() -> bool:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not is_so():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
             self._runner.run_if_due()
             watch()
-            return bool(is_so())
-
-        wait_until(step, what)
+            time.sleep(0.05)
 
 
 def phases(api: Any) -> Counter[str]:
@@ -172,3 +175,63 @@ def test_a_queue_takes_back_what_it_deserves(control_plane):
 
         assert max(cores_in_use(api).values()) <= 4
         worker.work_until(lambda: podgroup_phase(api, "claim") == "Running", "the podgroup")
+
+
+def template(**given: Any) -> dict[str, Any]:
+    """Of pods of a Deployment or a Job."""
+    pod = objects.pod("ignored", **given)
+    labels = {"app": "web"}
+    return {"metadata": {"labels": labels}, "spec": pod["spec"]}
+
+
+def test_pods_of_kubernetes_own_controllers_are_placed_in_their_queues(control_plane):
+    api = control_plane.api
+    make_node(api, "n1")
+    api.post(QUEUES, objects.queue("research"))
+    deployment = {
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(cpu="1"),
+        },
+    }
+    in_queue = {"scheduling.volcano.sh/queue-name": "research"}
+    deployment["spec"]["template"]["metadata"]["annotations"] = in_queue
+    api.post("/apis/apps/v1/namespaces/default/deployments", deployment)
+    pods_of_job = template(cpu="1")["spec"] | {"restartPolicy": "Never"}
+    api.post(
+        "/apis/batch/v1/namespaces/default/jobs",
+        {"metadata": {"name": "once"}, "spec": {"template": {"spec": pods_of_job}}},
+    )
+
+    def job_is_done() -> bool:
+        job = api.get("/apis/batch/v1/namespaces/default/jobs/once")
+        return job["status"].get("succeeded") == 1
+
+    with control_plane.controllers(), control_plane.kwok(), scheduling(control_plane):
+        worker = Worker()
+        worker.work_until(lambda: phases(api)["Running"] >= 2, "the deployment to run")
+        worker.work_until(job_is_done, "the job to end")
+
+        queues = set(Pod.objects.values_list("podgroup__queue__name", "podgroup__min_member"))
+        assert queues == {("research", 1), ("default", 1)}
+
+
+def test_a_job_of_volcano_goes_from_apply_to_completed(control_plane):
+    """Its controllers make the pods once the podgroup is Inqueue, which sessions say."""
+    api = control_plane.api
+    make_node(api, "n1")
+    api.post(QUEUES, objects.queue("default"))
+    api.post(VOLCANO_JOBS, objects.volcano_job("train", replicas=3))
+
+    def is_completed() -> bool:
+        status = api.get(f"{VOLCANO_JOBS}/train").get("status", {})
+        return status.get("state", {}).get("phase") == "Completed"
+
+    with (
+        control_plane.volcano_controllers(),
+        control_plane.kwok(),
+        scheduling(control_plane, "fumarole", "volcano"),
+    ):
+        Worker().work_until(is_completed, "the job to be completed")
