@@ -109,13 +109,14 @@ def test_the_account_that_schedules_binds_and_evicts_but_leaves_nodes_alone(
     admin.create(NODES, objects.node("n1"))
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p1"}}
 
-    account.create(PODS, objects.pod("p1"), "default")
+    admin.create(PODS, objects.pod("p1"), "default")
     account.create_subresource(PODS, "p1", "binding", objects.binding("p1", "n1"), "default")
     condition = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
     account.patch(PODS, "p1", {"status": condition}, "default", "status")
     account.create_subresource(PODS, "p1", "eviction", eviction, "default")
-    account.create(PODGROUPS, objects.podgroup("gang"), "default")
 
+    with pytest.raises(Forbidden):
+        account.create(PODS, objects.pod("p2"), "default")
     with pytest.raises(Forbidden):
         account.delete(NODES, "n1")
     with pytest.raises(Forbidden):

@@ -15,6 +15,12 @@ import yaml
 
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.credentials import from_kubeconfig
+from scheduler.clusters.kubernetes.eviction import (
+    EvictOrder,
+    EvictResult,
+    delete_pod,
+    evict_pod,
+)
 from scheduler.clusters.kubernetes.installer import install
 from scheduler.clusters.kubernetes.manifests import FOLDER, Wanted
 from scheduler.clusters.kubernetes.resources import (
@@ -32,6 +38,14 @@ from tests.control_plane import objects
 from tests.control_plane.objects import wait_until
 from tests.control_plane.plane import ACCOUNT, ControlPlane
 from tests.services.cluster.test_queues_both_ways import ADMIN, stored, vcctl, wait_for, watching
+from tests.services.cluster.test_scheduled_cluster import PODS as PODS_PATH
+from tests.services.cluster.test_scheduled_cluster import (
+    Worker,
+    make_gang,
+    make_node,
+    podgroup_phase,
+    why,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Right = tuple[str, str, str]  # API group, resource with its subresource, verb
@@ -61,6 +75,21 @@ def test_an_account_that_watches_uses_every_right_that_it_has(control_plane: Con
 
     wait_until(lambda: _granted("fumarole-watch") <= log.used(), "the last lines of the log")
     assert log.used() == _granted("fumarole-watch")
+    assert log.refused() == set()
+
+
+def test_an_account_that_schedules_uses_every_right_that_it_has(
+    control_plane: ControlPlane,
+) -> None:
+    kubeconfig = _installed(control_plane, schedules=True)
+    log = _Log(control_plane.audit_log)
+    wanted = _granted("fumarole-schedule")
+
+    _place_pods(control_plane, kubeconfig)
+    _evict_pods(control_plane, kubeconfig)
+
+    wait_until(lambda: wanted <= log.used(), "the last lines of the log")
+    assert log.used() <= wanted | _granted("fumarole-watch")
     assert log.refused() == set()
 
 
@@ -104,6 +133,29 @@ def _leave_queues_to_volcano(plane: ControlPlane, kubeconfig: Path) -> None:
     with watching(plane, kubeconfig=str(kubeconfig), queue_controller="volcano"):
         create_queue(objects.queue("research", weight=2, parent="root"), by=ADMIN)
         command_queue("research", QueueCommand.CLOSE, by=ADMIN)
+
+
+def _place_pods(plane: ControlPlane, kubeconfig: Path) -> None:
+    """A gang that gets its places, and one that is too large, which is told."""
+    make_node(plane.api, "n1")
+    make_gang(plane.api, "small", 2)
+    make_gang(plane.api, "large", 1, cpu="1000")
+    settings = {"mode": "schedule", "scheduler_names": ("fumarole",)}
+    with plane.kwok(), watching(plane, kubeconfig=str(kubeconfig), **settings):
+        Worker().work_until(
+            lambda: why(plane.api, "large-0") and podgroup_phase(plane.api, "small") == "Running",
+            "what is told of both gangs",
+        )
+
+
+def _evict_pods(plane: ControlPlane, kubeconfig: Path) -> None:
+    """In both ways that KUBERNETES_EVICTION names."""
+    account = Client(from_kubeconfig(kubeconfig))
+    for name, evict in (("small-0", evict_pod), ("small-1", delete_pod)):
+        uid = plane.api.get(f"{PODS_PATH}/{name}")["metadata"]["uid"]
+        order = EvictOrder(uid, "default", name, reason="Reclaimed", message="For a test.")
+        assert evict(account, order).result is EvictResult.LEAVING
+    account.close()
 
 
 def _read_single_objects(plane: ControlPlane, kubeconfig: Path) -> None:
