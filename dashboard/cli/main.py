@@ -41,7 +41,7 @@ HELP: Final = (
 GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "queue": (("queues.write", "queues.state", "queues.read"), "app"),
     "job": (("jobs.run", "jobs.commands", "jobs.read"), "app"),
-    "pod": (("jobs.read",), "pods"),
+    "pod": (("jobs.pods",), "pods"),
     "node": (("cluster.nodes",), "app"),
     "session": (("sessions.read",), "app"),
     "policy": (("sessions.policy",), "app"),
