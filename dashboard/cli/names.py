@@ -124,12 +124,12 @@ QueueFilter = Annotated[
         "--queue",
         "-q",
         metavar="QUEUE",
-        help="Only of this queue and those below it.",
+        help="Only in this queue and the queues below it.",
         autocompletion=complete_queue,
         show_default=False,
     ),
 ]
-AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of every namespace.")]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In every namespace.")]
 
 
 def queue_name(argument: str, option: str, doing: str) -> str:

@@ -44,7 +44,7 @@ class ReasonCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReasonEntry:
-    """One row of the table. What is said of a reason holds for every podgroup that has it."""
+    """One row of the table: what holds for every podgroup with this reason."""
 
     code: ReasonCode
     help: str

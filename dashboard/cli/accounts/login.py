@@ -50,7 +50,7 @@ def login(
     username: Annotated[
         str,
         typer.Option(
-            "--username", "-u", help="Your account; asked for otherwise.", show_default=False
+            "--username", "-u", help="Your account. Without it you are asked.", show_default=False
         ),
     ] = "",
     with_token: Annotated[
@@ -62,7 +62,7 @@ def login(
     name: Annotated[
         str,
         typer.Option(
-            "--name", help="What to call this server; its host otherwise.", show_default=False
+            "--name", help="A name for this server. Without it: its host.", show_default=False
         ),
     ] = "",
 ) -> None:

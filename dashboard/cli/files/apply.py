@@ -156,7 +156,7 @@ def diff(
     files: Files = None,
     prune: Prune = "",
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="End with 1 where something would change.")
+        bool, typer.Option("--exit-code", help="Exit with code 1 if something would change.")
     ] = False,
     form: Output = Format.TABLE,
 ) -> None:

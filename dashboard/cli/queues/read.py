@@ -314,7 +314,7 @@ def show_history(
     option: QueueOption = "",
     step: Annotated[str, typer.Option("--step", help="How fine: raw, minute or hour.")] = "minute",
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")
+        int, typer.Option("--limit", min=1, max=5000, help="How many of the newest to show.")
     ] = 20,
     commands: Annotated[
         bool, typer.Option("--commands", help="The commands given to it instead of its figures.")

@@ -41,7 +41,9 @@ From = Annotated[
 Until = Annotated[
     str, typer.Option("--until", metavar="DATE", help="Up to this moment, or the end of this day.")
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")]
+Limit = Annotated[
+    int, typer.Option("--limit", min=1, max=5000, help="How many of the newest to show.")
+]
 
 
 def register(app: typer.Typer) -> None:

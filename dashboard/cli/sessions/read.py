@@ -62,7 +62,7 @@ def _sessions_table(sessions: Sequence[Row], _wide: bool) -> Table:
 )
 def list_sessions(
     limit: Annotated[
-        int, typer.Option("--limit", min=1, max=5000, help="How many, the newest.")
+        int, typer.Option("--limit", min=1, max=5000, help="How many of the newest to show.")
     ] = 20,
     form: Output = Format.TABLE,
     stay: Watch = False,
@@ -84,7 +84,7 @@ def view_session(
         str,
         typer.Argument(
             metavar="[NUMBER]",
-            help="Its number; the last one where none is given.",
+            help="Its number. Without it: the last one.",
             show_default=False,
         ),
     ] = "",

@@ -30,9 +30,7 @@ MOST_AT_ONCE = 100
 LONGEST_BACKLOG = 120.0
 """Simulated seconds that a stream makes up for, when it was held up."""
 HOPELESS_KEPT = 5
-"""Jobs of a stream that can never start and are left waiting, for everybody to see what is said of
-them.
-"""
+"""So many jobs of a stream that can never start are left waiting, as examples."""
 
 
 class UnknownMix(ValueError):
