@@ -19,12 +19,13 @@ from dashboard.forms.choices import stored_word
 from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role
 from scheduler.domain.audit_actions import KINDS, AuditArea, known_actions
+from scheduler.domain.comparison import Verdict
 from scheduler.domain.jobs.policies import JobAction
 from scheduler.domain.label_selectors import FORMS, LabelRequirement, NotASelector, parse_selector
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import QuantityError, parse_quantity
-from scheduler.models import Command, Decision, Event, SchedulingSession
+from scheduler.models import Command, Comparison, Decision, Event, SchedulingSession
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 from scheduler.selectors.jobs.listing import REASON_CODES, WAITING
 from scheduler.selectors.queues.objects import names_in_records
@@ -358,6 +359,14 @@ class EvictionFilters(Created):
     beneficiary_queue = Subtree(field_name="beneficiary_queue")
     action = OneOf(EVICTING_ACTIONS, field_name="action")
     session = django_filters.NumberFilter(field_name="session_number", min_value=0, max_value=2**62)
+
+
+class ComparisonFilters(FilterSet):
+    queue = Subtree(field_name="queue_name")
+    verdict = OneOf(Verdict, field_name="verdict")
+    about = OneOf((Comparison.START, Comparison.EVICTION), field_name="about")
+    older_than = Age(field_name="since", lookup_expr="lt")
+    newer_than = Age(field_name="since", lookup_expr="gte")
 
 
 class EventFilters(FilterSet):

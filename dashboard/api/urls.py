@@ -11,6 +11,7 @@ from dashboard.api import (
     apply,
     bulk,
     cluster,
+    comparison,
     forecast,
     grants,
     history,
@@ -46,6 +47,7 @@ COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "sessions": sessions.Sessions,
     "decisions": sessions.Decisions,
     "evictions": sessions.Evictions,
+    "comparisons": comparison.Comparisons,
     "events": history.Events,
     "audit": history.Audit,
     "users": me.Accounts,
@@ -61,6 +63,7 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy/validate": policy.PolicyValidate,
     "policy/presets": policy.PolicyPresets,
     "cluster": cluster.Cluster,
+    "comparison": comparison.ComparisonTotals,
     "cluster/pause": cluster.ClusterPause,
     "cluster/resume": cluster.ClusterResume,
 }

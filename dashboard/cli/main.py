@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "cluster": "cluster.view",
     "pause": "cluster.pause",
     "unpause": "cluster.pause",
+    "comparison": "sessions.comparison",
     "audit": "records.audit",
     "api": "raw",
     "login": "accounts.login",

@@ -37,12 +37,18 @@ PLACES = (
     Place("Jobs", "jobs", "jobs", "/jobs/"),
     Place("Nodes", "nodes", "nodes", "/nodes/"),
     Place("Sessions", "sessions", "sessions", "/sessions/"),
+    Place("Comparison", "comparison", "half", "/comparison/"),
     Place("Activity", "activity", "activity", "/activity/"),
     Place("Policy", "policy", "policy", "/policy/"),
     Place("Users", "users", "user", "/users/"),
 )
 FOR_ADMINS = ("users",)
-FOR_VIEWERS = ("nodes", "sessions")  # users with no role at all are told to ask for one
+FOR_VIEWERS = (
+    "nodes",
+    "sessions",
+    "comparison",
+)  # users with no role at all are told to ask for one
+BESIDE_ANOTHER = ("comparison",)  # only where another scheduler decides
 ALSO = {"activity": ("/audit/",)}  # other addresses that belong to an entry
 
 
@@ -118,6 +124,8 @@ def _open_places(request: HttpRequest) -> list[Place]:
         closed += FOR_ADMINS
     if mine is None or not mine.may_anywhere(Permission.VIEW):
         closed += FOR_VIEWERS
+    if not is_shadow():
+        closed += BESIDE_ANOTHER
     return [place for place in PLACES if place.url_name not in closed]
 
 

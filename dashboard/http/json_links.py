@@ -41,6 +41,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "session-settings": "cluster/",
     "scheduling-command": "cluster/",
     "session": "sessions/{number}/",
+    "comparison": "comparisons/",
     "activity": "events/",
     "audit": "audit/",
     "audit-entry": "audit/{number}/",

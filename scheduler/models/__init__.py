@@ -3,6 +3,7 @@
 from scheduler.models.access import ApiToken, Grant, KeptAnswer
 from scheduler.models.audit import AuditEntry
 from scheduler.models.change import Change, ChangeHorizon
+from scheduler.models.comparison import Comparison
 from scheduler.models.history import QueueSample, SavedScenario
 from scheduler.models.lookups import Glob
 from scheduler.models.mirror import DisruptionBudget, Mirror
@@ -38,6 +39,7 @@ __all__ = [
     "ChangeHorizon",
     "ClusterState",
     "Command",
+    "Comparison",
     "Decision",
     "DisruptionBudget",
     "Event",

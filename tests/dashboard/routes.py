@@ -61,6 +61,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "sessions": ("/sessions/",),
     "session": ("/sessions/1/",),
     "scheduling-command": ("/sessions/-/pause/", "/sessions/-/resume/"),
+    "comparison": ("/comparison/", "/comparison/?kind=all"),
     "activity": ("/activity/",),
     "audit": ("/audit/",),
     "policy": ("/policy/",),

@@ -37,6 +37,8 @@ from dashboard.api.schema.cluster import (
 from dashboard.api.schema.history import (
     AuditRecord,
     Command,
+    Comparison,
+    ComparisonTotals,
     Decision,
     Event,
     Eviction,
@@ -109,6 +111,8 @@ __all__ = [
     "ClusterCommandAnswer",
     "Command",
     "CommandAnswer",
+    "Comparison",
+    "ComparisonTotals",
     "Decision",
     "DeletedQueues",
     "Deletion",

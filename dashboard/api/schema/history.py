@@ -16,6 +16,7 @@ from dashboard.api.schema.parts import (
     text,
 )
 from scheduler.domain.audit_actions import AuditArea
+from scheduler.domain.comparison import Verdict
 
 Target = shape(
     "Target",
@@ -176,6 +177,44 @@ Eviction = object_shape(
         coreSeconds=s.FloatField(help_text="that, times its cores"),
     )(),
     Empty(),
+)
+Comparison = object_shape(
+    "Comparison",
+    shape(
+        "ComparisonSpec",
+        podgroup=s.CharField(),
+        queue=s.CharField(),
+        about=choice(("Start", "Eviction")),
+        verdict=choice(Verdict),
+        since=moment(),
+        theirsAt=maybe_moment(),
+        oursAt=maybe_moment(),
+        oursSession=s.IntegerField(allow_null=True),
+        halfSeconds=s.FloatField(help_text="how long only a part of the gang had places"),
+        reason=text(help_text="why it would have waited here"),
+        message=text(),
+        beneficiary=text(help_text="for whom ours would have evicted it"),
+    )(),
+    Empty(),
+)
+_Agreement = shape(
+    "Agreement",
+    agreed=s.IntegerField(),
+    decided=s.IntegerField(),
+    rate=s.FloatField(allow_null=True, help_text="unset where nothing was decided"),
+)
+ComparisonTotals = object_shape(
+    "ComparisonTotals",
+    Empty(),
+    shape(
+        "ComparisonTotalsStatus",
+        compares=s.BooleanField(help_text="whether another scheduler decides in this cluster"),
+        window=s.CharField(),
+        definition=s.CharField(help_text="when both agree"),
+        starts=_Agreement(),
+        evictions=_Agreement(),
+        counts=s.DictField(child=s.IntegerField(), help_text="by verdict"),
+    )(),
 )
 Event = object_shape(
     "Event",

@@ -155,6 +155,7 @@ class PodObject:
     started: datetime | None = None
     finished: datetime | None = None
     scheduled: Condition | None = None  # its condition PodScheduled
+    preempted: str = ""  # a scheduler takes it away: what the cluster says of it
     mirrored: bool = False  # a static pod of a kubelet: nobody can bind or evict it
 
     @property

@@ -34,6 +34,7 @@ from scheduler.services.records.change_log import ensure_own_change_log
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions import lease
 from scheduler.services.sessions.claim import Claimed, Claims, fail
+from scheduler.services.sessions.comparison import ShadowComparison
 from scheduler.services.sessions.policies import policy_of
 from scheduler.services.sessions.replay import keep_session
 from scheduler.services.sessions.shadow import without_decisions
@@ -114,12 +115,14 @@ class SessionRunner:
         self.resident = ResidentSnapshot()
         self._claims = Claims(self.holder)
         self._remembered = Remembered()
+        self._comparison = ShadowComparison()
         self._sessions = 0  # how many began here: the sums are checked every so many
 
     def forget(self) -> None:
         """The next session reads and writes everything again."""
         self.resident.forget()
         self._remembered = Remembered()
+        self._comparison.forget()
 
     def run_if_due(self, trigger: str = "tick") -> SessionResult | None:
         """A session, unless it is too early or another worker has the lease."""
@@ -237,6 +240,7 @@ class SessionRunner:
             snapshot.paused = True
             outcome = run_session(snapshot, policy)
         if is_shadow():
+            self._comparison.look(self.resident, outcome, claimed.session)
             return without_decisions(outcome)
         return outcome
 
@@ -245,6 +249,7 @@ class SessionRunner:
     def _end_unchanged(self, claimed: Claimed, refreshed: Refreshed, watch: Stopwatch) -> Written:
         """What was found is in the database already."""
         written = Written()
+        self._comparison.nothing_changed(claimed.session)
         with transaction.atomic():
             watch.lap("write")
             self._end(claimed, watch, _counts(written, refreshed))
@@ -271,6 +276,7 @@ class SessionRunner:
     def _write(self, claimed: Claimed, outcome: Outcome) -> Written:
         now = timezone.now()
         session = claimed.session
+        self._comparison.write()
         written = write_outcome(
             self.resident,
             outcome,

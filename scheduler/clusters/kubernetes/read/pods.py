@@ -34,6 +34,7 @@ JOB_VERSION: Final = "volcano.sh/job-version"
 PREEMPTABLE: Final = "volcano.sh/preemptable"
 STATIC_POD: Final = "kubernetes.io/config.mirror"
 
+_PREEMPTION: Final = "PreemptionByScheduler"
 _TOLERATION_FIELDS: Final = ("key", "operator", "value", "effect")
 
 
@@ -74,6 +75,7 @@ def read_pod(raw: Raw) -> PodObject:
         started=_started(status),
         finished=_latest(ended, "finishedAt"),
         scheduled=_scheduled_condition(status),
+        preempted=_preemption_message(status),
         mirrored=STATIC_POD in annotations,
     )
 
@@ -240,3 +242,11 @@ def _scheduled_condition(status: Raw) -> Condition | None:
         if condition["type"] == "PodScheduled":
             return read_condition(condition)
     return None
+
+
+def _preemption_message(status: Raw) -> str:
+    """Kubernetes' scheduler and Volcano's say it in the same way. A drain is another reason."""
+    for condition in status.get("conditions") or ():
+        if condition["type"] == "DisruptionTarget" and condition.get("reason") == _PREEMPTION:
+            return str(condition.get("message") or _PREEMPTION)
+    return ""

@@ -22,6 +22,7 @@ from scheduler.clusters.kubernetes.values import (
     PriorityClassObject,
     QueueObject,
 )
+from scheduler.domain.comparison import EVICTED_MESSAGE
 from scheduler.domain.nodes import Taint
 from scheduler.domain.queue_fields import PLAIN_FIELDS, stored_values
 from scheduler.domain.queues import QueueState
@@ -379,13 +380,19 @@ def pod_row(
         "node_id": node_id,
         "phase": phase,
         "exit_code": pod.exit_code,
-        "message": (pod.message or pod.reason)[:_LONGEST_MESSAGE],
+        "message": _pod_message(pod)[:_LONGEST_MESSAGE],
         "created_at": pod.meta.created or LONG_AGO,
         "bound_at": _bound_at(pod),
         "started_at": pod.started,
         "finished_at": pod.finished,
         "budgets": budgets,
     }
+
+
+def _pod_message(pod: PodObject) -> str:
+    if pod.preempted and pod.meta.deleted:
+        return f"{EVICTED_MESSAGE}{pod.preempted}"
+    return pod.message or pod.reason
 
 
 def pod_phase(pod: PodObject) -> str:
