@@ -76,7 +76,14 @@ def explain(session: Session, gang: Gang) -> Reason:
     code, message, figures = _first_finding(session, gang)
     if not reason_entry(code).is_about_room:
         return Reason(code, message, figures)
+    if reason_entry(code).lacks_room and _counts_what_is_not_done(session):
+        message = f"{message} This counts what Fumarole would start before it."
     return Reason(code, message, figures, checks_of(session, gang))
+
+
+def _counts_what_is_not_done(session: Session) -> bool:
+    """The session has placed others first. Where it only watches, they have no places."""
+    return session.snapshot.is_watched and bool(session.binds)
 
 
 def _first_finding(session: Session, gang: Gang) -> Finding:

@@ -8,6 +8,7 @@ from scheduler.domain.reasons import ReasonCode
 from scheduler.engine.plugins.gang import is_short_of_gang
 from scheduler.engine.report.checks import needed_classes
 from scheduler.engine.report.findings import Finding
+from scheduler.engine.reservations import leaving_for
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -28,14 +29,32 @@ def scheduling_paused(session: Session, gang: Gang) -> Finding | None:
 
 def another_scheduler_decides(session: Session, gang: Gang) -> Finding | None:
     """This session would start it. But it only watches, and nothing that it decides is done."""
-    if not session.snapshot.is_watched or is_short_of_gang(gang):
+    if not session.snapshot.is_watched:
         return None
+    if is_short_of_gang(gang):
+        return _room_would_be_made(session, gang)
     pods = counted(gang.ready, "pod")
     message = (
         "Fumarole would start it now. It only watches this cluster: "
         f"another scheduler has yet to place its {pods}."
     )
     return Finding(ReasonCode.ANOTHER_SCHEDULER_DECIDES, message, {"pods": gang.ready})
+
+
+def _room_would_be_made(session: Session, gang: Gang) -> Finding | None:
+    """It would get a place once others have left, of whom some would have to be evicted."""
+    if not gang.waiting or gang.ready + gang.waiting < gang.min_member:
+        return None
+    leaving = leaving_for(session, gang)
+    others = "others"
+    if leaving:
+        others = counted(leaving, "other pod")
+    message = (
+        f"Fumarole would start it as soon as {others} had left. It only watches this cluster: "
+        "it evicts nothing, and another scheduler decides."
+    )
+    figures = {"pods": gang.ready + gang.waiting, "victims": leaving}
+    return Finding(ReasonCode.ANOTHER_SCHEDULER_DECIDES, message, figures)
 
 
 def queue_not_found(session: Session, gang: Gang) -> Finding | None:

@@ -71,6 +71,24 @@ def cluster_total() -> Resources | None:
     return None
 
 
+def room_for_queues() -> Resources | None:
+    """The same without what pods of other schedulers hold: what queues can really have."""
+    amounts = []
+    ready = Node.objects.filter(ready=True).values_list("allocatable", "taken")
+    for allocatable, taken in ready:
+        amounts.append(_left_of(allocatable, taken))
+    if amounts:
+        return total(amounts)
+    return None
+
+
+def _left_of(allocatable: Resources, taken: Resources) -> Resources:
+    if not taken:
+        return allocatable
+    left = {name: max(0, amount - taken.amount(name)) for name, amount in allocatable.items()}
+    return Resources(left)
+
+
 def admission_scene() -> tuple[QueueTree, Facts]:
     """The tree, and the facts that go with it, as they are now."""
     return scene_of(stored_queues())

@@ -20,7 +20,7 @@ from scheduler.admission.violations import Notice, Violation
 from scheduler.domain.queues import QueueTree
 from scheduler.domain.resources import Resources
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
-from scheduler.selectors.queues.facts import cluster_total
+from scheduler.selectors.queues.facts import room_for_queues
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.locks import lock_tree
 
@@ -53,7 +53,7 @@ def refresh_warnings() -> list[str]:
         return []
     lock_tree()
     queues = stored_queues()
-    return settle_warnings(queues, tree_of(queues), cluster_total())
+    return settle_warnings(queues, tree_of(queues), room_for_queues())
 
 
 def _must_wait() -> bool:

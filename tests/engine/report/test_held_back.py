@@ -7,6 +7,7 @@ import pytest
 from scheduler.domain.queues import QueueState
 from scheduler.domain.reasons import ReasonCode
 from tests.engine.builders import (
+    CAPACITY,
     TREE,
     cluster,
     job,
@@ -65,6 +66,34 @@ def test_other_reasons_are_the_same_where_another_scheduler_decides():
     assert reason(outcome, "new").code is not ReasonCode.ANOTHER_SCHEDULER_DECIDES
     assert reason(outcome, "big").code is ReasonCode.EXCEEDS_CLUSTER
     assert "default/old" not in outcome.reasons
+
+
+def test_a_gang_that_others_would_have_to_leave_for_where_another_scheduler_decides():
+    snapshot = cluster(
+        nodes=[node("n1")],
+        queues=[queue("q1", deserved=4), queue("q2", deserved=4)],
+        jobs=[job("a", "q1", tasks=8, min=0, cpu=1, on="n1"), job("new", "q2", tasks=1, cpu=1)],
+    )
+    snapshot.is_watched = True
+    outcome = run(snapshot, CAPACITY)
+
+    found = reason(outcome, "new")
+
+    assert len(outcome.evictions) == 1
+    assert found.code is ReasonCode.ANOTHER_SCHEDULER_DECIDES
+    assert found.message == (
+        "Fumarole would start it as soon as 1 other pod had left. It only watches this cluster: "
+        "it evicts nothing, and another scheduler decides."
+    )
+
+
+def test_room_that_others_would_get_first_is_told_as_such_where_another_scheduler_decides():
+    outcome = watched(job("first", cpu=6), job("second", cpu=6))
+
+    found = reason(outcome, "second")
+
+    assert reason(outcome, "first").code is ReasonCode.ANOTHER_SCHEDULER_DECIDES
+    assert found.message.endswith(" This counts what Fumarole would start before it.")
 
 
 def test_a_queue_that_does_not_exist():

@@ -8,7 +8,7 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.violations import Notice
 from scheduler.clusters.kubernetes.resources import QUEUES
-from scheduler.selectors.queues.facts import cluster_total
+from scheduler.selectors.queues.facts import room_for_queues
 from scheduler.selectors.queues.tree import stored_queues, tree_of
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.queues import queue_notices
@@ -48,7 +48,7 @@ def _settle(store: Store, written: WrittenRows) -> None:
         refresh_states()
     if written.queues or written.nodes:
         queues = stored_queues()
-        settle_warnings(queues, tree_of(queues), cluster_total(), also=_notices(store))
+        settle_warnings(queues, tree_of(queues), room_for_queues(), also=_notices(store))
 
 
 def _notices(store: Store) -> dict[str, list[Notice]]:
