@@ -37,6 +37,8 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "nodes": "nodes/",
     "node": _NODE,
     "node-command": _NODE,
+    "node-yaml": _NODE,
+    "pod": "pods/{namespace}/{pod_name}/",
     "sessions": "sessions/",
     "session-settings": "cluster/",
     "scheduling-command": "cluster/",

@@ -34,13 +34,13 @@ def copies_of_call(request: HttpRequest, path: str, body: Mapping[str, Any]) -> 
 def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Several orders, one a line."""
     given = list(orders)
-    return {
-        "cli": "\n".join(order["cli"] for order in given),
-        "curl": "\n".join(order["curl"] for order in given),
-    }
+    lines = {}
+    for form in ("cli", "curl", "kubectl"):
+        lines[form] = "\n".join(filter(None, (order.get(form, "") for order in given)))
+    return lines
 
 
-def _given_in_place(text: str) -> str:
+def given_in_place(text: str) -> str:
     """A here-document. The word that ends it is no line of the text: the rest would be run."""
     end = "END"
     while end in text.splitlines():
@@ -56,7 +56,7 @@ def copies_of_manifest(
     method: str = "POST",
 ) -> dict[str, str]:
     """For what is sent as a document: it goes to the command's standard input."""
-    document = _given_in_place(text.rstrip())
+    document = given_in_place(text.rstrip())
     url = request.build_absolute_uri(f"/api/v1/{path}")
     headers = '-H "Authorization: Bearer $FUMAROLE_TOKEN" -H "Content-Type: application/yaml"'
     return {

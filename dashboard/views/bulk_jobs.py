@@ -19,12 +19,13 @@ from dashboard.http.access import access, page
 from dashboard.present.bars import Span, bar_html, rectangles, scaled
 from dashboard.present.jobs import VERBS, Verb, present_job, verb_of
 from dashboard.present.terminal import copies, together
-from dashboard.views.common import actor
+from dashboard.views.common import actor, watched_only
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.plans import counted
 from scheduler.models import BulkRun
 from scheduler.selectors.accounts.preferences import bulk_counts, bulk_run
 from scheduler.selectors.jobs.listing import JobRow
+from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.jobs.bulk import MOST_JOBS, retry_bulk_run, start_bulk_run
 
 Context = dict[str, Any]
@@ -48,6 +49,9 @@ def bulk(request: HttpRequest) -> HttpResponse:
     if verb is None:
         messages.error(request, f"Choose what to do with the jobs: {', '.join(VERBS)}.")
         return redirect("jobs")
+    if not may_be_changed_here("Job"):
+        title = f"{verb.title} jobs"
+        return watched_only(request, title, how_to_change("Job"), reverse("jobs"))
     problems = _filter_problems(request, given)
     if problems:
         message = f"Nothing was done, because the filter has a mistake. {' '.join(problems)}"

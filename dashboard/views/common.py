@@ -40,6 +40,16 @@ def render_page_or_part(
     return render(request, page, context)
 
 
+def watched_only(
+    request: HttpRequest, title: str, sentence: str, back: str, kubectl: str = ""
+) -> HttpResponse:
+    """Instead of a form for something that is only watched: how it is changed in the cluster."""
+    context = {"title": title, "sentence": sentence, "kubectl": kubectl, "back": back}
+    if wants_fragment(request):
+        return render(request, "parts/watched_only.html", context)
+    return render(request, "watched_only.html", context, status=409)
+
+
 def status_for(problems: object) -> int:
     """400 for a page that shows what the reader has to correct."""
     if problems:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import yaml
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -21,17 +20,20 @@ from dashboard.http.access import access, may_submit_anywhere, page, visibility_
 from dashboard.http.visibility import OtherJob, Visibility
 from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
+from dashboard.present.kubectl import job_command_lines
+from dashboard.present.object_yaml import object_document
 from dashboard.present.reasons import reason_card
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, render_page_or_part, show_result
+from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
+from scheduler.clusters.kubernetes.resources import JOBS, PODGROUPS, PODS
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.resources import Resources
 from scheduler.models import Eviction, Node, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES
-from scheduler.selectors.files.manifests import stored_job, stored_podgroup
+from scheduler.selectors.files.manifests import stored_job, stored_pod, stored_podgroup
 from scheduler.selectors.jobs.budgets import budgets_of
 from scheduler.selectors.jobs.listing import job_rows
 from scheduler.selectors.jobs.page import (
@@ -342,14 +344,27 @@ def _allocated(figures: Mapping[str, Any]) -> str:
     return amounts_text(Resources(allocated))
 
 
-def _yaml_context(_: HttpRequest, gang: PodGroup) -> Context:
+def _yaml_context(request: HttpRequest, gang: PodGroup) -> Context:
+    """A job and its podgroup are two objects in a real cluster, and one here."""
+    with_values = access(request).may(Permission.OPERATE, gang.queue.place)
+    documents = []
     if gang.job:
-        manifest = stored_job(gang.job)
-    else:
-        manifest = stored_podgroup(gang)
-    shown = _with_status(manifest, gang)
-    text = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=120)
-    return {"yaml": text}
+        stored = _with_status(stored_job(gang.job), gang)
+        documents.append(
+            object_document(JOBS, gang.name, gang.namespace, stored=stored, with_values=with_values)
+        )
+    if gang.job is None or gang.object_uid:
+        stored = _with_status(stored_podgroup(gang), gang)
+        documents.append(
+            object_document(
+                PODGROUPS,
+                gang.cluster_name,
+                gang.namespace,
+                stored=stored,
+                with_values=with_values,
+            )
+        )
+    return {"documents": documents}
 
 
 def _with_status(manifest: Context, gang: PodGroup) -> Context:
@@ -363,6 +378,28 @@ def _with_status(manifest: Context, gang: PodGroup) -> Context:
         "creationTimestamp": f"{row.created_at:%Y-%m-%dT%H:%M:%SZ}",
     }
     return {**manifest, "metadata": metadata, "status": status}
+
+
+@require_safe
+@page
+def pod(request: HttpRequest, namespace: str, name: str, pod_name: str) -> HttpResponse:
+    """One pod of a gang, as YAML."""
+    gang = _visible_gang(request, namespace, name)
+    if gang is None:
+        return no_such_job(request, namespace, name)
+    found = gang.pods.filter(name=pod_name).select_related("pod_class", "node").first()
+    if found is None:
+        words = f"{namespace}/{name} has no pod {pod_name[:253]}. It may have been deleted."
+        return render(request, "404.html", {"missing": words}, status=404)
+    document = object_document(
+        PODS,
+        found.name,
+        found.namespace,
+        stored=stored_pod(found),
+        with_values=access(request).may(Permission.OPERATE, gang.queue.place),
+    )
+    context = {"gang": gang, "pod": found, "documents": [document]}
+    return render(request, "jobs/pod.html", context)
 
 
 _TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {
@@ -387,6 +424,11 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
     chosen = VERBS[verb]
     if request.method == "POST":
         return _carry_out(request, gang, chosen)
+    kubectl = job_command_lines(gang.job, chosen.action.value)
+    if not may_be_changed_here("Job"):
+        sentence = how_to_change("Job", name)
+        back = reverse("job", args=[namespace, name])
+        return watched_only(request, f"{chosen.title} {name}", sentence, back, kubectl)
     row = present_job(job_rows([gang])[0])
     placed_phases = ("Running", "Bound", "Binding")
     placed = sum(number for phase, number in row["cells"] if phase in placed_phases)
@@ -397,12 +439,13 @@ def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpR
         "obstacle": obstacle(row["phase"], chosen),
         "placed": placed,
     }
-    context["copies"] = copies(
+    lines = copies(
         request,
         ["job", verb, f"{namespace}/{name}"],
         f"jobs/{quote(namespace)}/{quote(name)}/{verb}/",
         {"reason": ""},
     )
+    context["copies"] = {**lines, "kubectl": kubectl}
     return render_page_or_part(request, "jobs/command.html", "jobs/command_dialog.html", context)
 
 

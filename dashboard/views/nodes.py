@@ -9,6 +9,7 @@ from urllib.parse import quote
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.choices import checked_word
@@ -22,9 +23,12 @@ from dashboard.present.amounts import (
 )
 from dashboard.present.bars import BAR_WIDTH, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.jobs import amounts_text
+from dashboard.present.kubectl import node_line
+from dashboard.present.object_yaml import object_document
 from dashboard.present.terminal import copies
-from dashboard.views.common import actor, render_page_or_part, show_result
+from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
+from scheduler.clusters.kubernetes.resources import NODES
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
@@ -36,7 +40,8 @@ from scheduler.selectors.cluster.nodes import (
     node_rows,
     pods_on,
 )
-from scheduler.services.cluster.mirrored import how_to_change
+from scheduler.selectors.files.manifests import stored_node
+from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
 from scheduler.services.cluster.simulation import bring_back_node, lose_node, nodes_are_simulated
 
@@ -308,10 +313,22 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
         "hidden": len(pods) - len(seen),
         "events": node_events(name),
         "how_to_change": how_to_change("Node", name),
+        "kubectl": _kubectl_lines(row),
         "may_operate": access(request).may(Permission.OPERATE, ROOT),
         "may_lose": nodes_are_simulated() and access(request).may(Permission.ADMINISTER, ROOT),
     }
     return render(request, "cluster/node.html", context)
+
+
+@require_safe
+@page
+def node_yaml(request: HttpRequest, name: str) -> HttpResponse:
+    _require_sight(request)
+    stored = Node.objects.filter(name=name).first()
+    if stored is None:
+        return no_such_node(request, name)
+    document = object_document(NODES, name, stored=stored_node(stored), with_values=True)
+    return render(request, "cluster/node_yaml.html", {"name": name, "documents": [document]})
 
 
 def no_such_node(request: HttpRequest, name: str) -> HttpResponse:
@@ -321,6 +338,12 @@ def no_such_node(request: HttpRequest, name: str) -> HttpResponse:
         {"missing": f"There is no node {name}. It may have been removed."},
         status=404,
     )
+
+
+def _kubectl_lines(row: NodeRow) -> str:
+    """What operators do to a node of a real cluster, where the page has no buttons for it."""
+    first = "uncordon" if row.unschedulable else "cordon"
+    return "\n".join(filter(None, (node_line(first, row.name), node_line("drain", row.name))))
 
 
 def _pod(pod: Pod) -> Context:
@@ -342,6 +365,11 @@ def _pod(pod: Pod) -> Context:
 @page
 def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
     _require_sight(request)
+    kubectl = node_line(verb, name)
+    if request.method != "POST" and not may_be_changed_here("Node"):
+        title = f"{TITLES.get(verb, verb.capitalize())} {name}"
+        sentence = how_to_change("Node", name)
+        return watched_only(request, title, sentence, reverse("node", args=[name]), kubectl)
     try:
         if request.method == "POST":
             result = VERBS[verb](name, by=actor(request), reason=request.POST.get("reason", ""))
@@ -359,9 +387,8 @@ def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
         "title": TITLES.get(verb, verb.capitalize()),
         "tried": tried,
     }
-    context["copies"] = copies(
-        request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""}
-    )
+    lines = copies(request, ["node", verb, name], f"nodes/{quote(name)}/{verb}/", {"reason": ""})
+    context["copies"] = {**lines, "kubectl": kubectl}
     return render_page_or_part(
         request, "cluster/node_command.html", "cluster/_node_command.html", context
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-import yaml
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -30,6 +29,7 @@ from dashboard.http.access import (
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.amounts import resource_choices, short_name
 from dashboard.present.charts import HISTORY_COLUMNS, chart, table
+from dashboard.present.object_yaml import object_document
 from dashboard.present.queue_page import (
     chosen_resource,
     columns,
@@ -40,6 +40,7 @@ from dashboard.present.queue_page import (
 from dashboard.present.queues import page_resources, page_texts, present_queues
 from dashboard.present.row_html import TableOptions, blank_queue_row, queue_table_rows
 from scheduler.admission.reading.queue import queue_manifest
+from scheduler.clusters.kubernetes.resources import QUEUES
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, PlannedDeletion, Queue
 from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
@@ -300,7 +301,8 @@ def _activity(scene: Scene) -> Context:
 def _yaml(scene: Scene) -> Context:
     stored = Queue.objects.select_related("parent").get(name=scene.name)
     manifest = queue_manifest(spec_of(stored))
-    return {"yaml": yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)}
+    document = object_document(QUEUES, scene.name, stored=manifest, with_values=True)
+    return {"documents": [document]}
 
 
 def _access(scene: Scene) -> Context:

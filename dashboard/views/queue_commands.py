@@ -23,6 +23,7 @@ from dashboard.http.access import (
     page,
     require_view,
 )
+from dashboard.present.kubectl import queue_command_line
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import (
     actor,
@@ -130,7 +131,8 @@ def _show(
 
 
 def _in_a_terminal(request: HttpRequest, name: str, verb: str) -> dict[str, str]:
-    return copies(request, ["queue", verb, name], f"queues/{quote(name)}/{verb}/", {"reason": ""})
+    lines = copies(request, ["queue", verb, name], f"queues/{quote(name)}/{verb}/", {"reason": ""})
+    return {**lines, "kubectl": queue_command_line(verb, name)}
 
 
 def _carry_out(request: HttpRequest, name: str, order: QueueCommand) -> HttpResponse:

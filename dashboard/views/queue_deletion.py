@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.http.access import may_operate, no_such_queue, page, require_edit
+from dashboard.present.kubectl import queue_delete_line
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, given_fields, wants_fragment
 from scheduler.admission.rules.queue_deletion import PROTECTED
@@ -70,7 +71,9 @@ def _in_a_terminal(request: HttpRequest, name: str, *, cascade: bool) -> dict[st
     if cascade:
         words.append("--cascade")
         url += "?cascade=true"
-    return copies(request, words, url, method="DELETE")
+        return copies(request, words, url, method="DELETE")
+    lines = copies(request, words, url, method="DELETE")
+    return {**lines, "kubectl": queue_delete_line(name)}
 
 
 def _blocked(request: HttpRequest, name: str, refusal: Rejected) -> Context:

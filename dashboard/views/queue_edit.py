@@ -26,6 +26,7 @@ from dashboard.forms.queue_input import (
 from dashboard.forms.queue_words import field_words, in_form_words
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, no_such_queue, page, require_edit
+from dashboard.present.kubectl import queue_apply_lines
 from dashboard.present.queues import page_resources
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor, given_fields, wants_fragment
@@ -164,8 +165,10 @@ def _terminal_copies(request: HttpRequest, name: str, manifest: object) -> dict[
     apply = ["apply", "-f", "-"]
     text = _as_yaml(manifest)
     if name:
-        return copies_of_manifest(request, text, apply, f"queues/{quote(name)}/", "PUT")
-    return copies_of_manifest(request, text, apply, "queues/", "POST")
+        lines = copies_of_manifest(request, text, apply, f"queues/{quote(name)}/", "PUT")
+    else:
+        lines = copies_of_manifest(request, text, apply, "queues/", "POST")
+    return {**lines, "kubectl": queue_apply_lines(manifest)}
 
 
 def _given_queue(request: HttpRequest, name: str) -> tuple[QueueForm, object, str]:

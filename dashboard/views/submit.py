@@ -9,6 +9,7 @@ import yaml
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from dashboard.forms.job import (
@@ -23,7 +24,7 @@ from dashboard.present.amounts import with_unit
 from dashboard.present.jobs import amounts_text
 from dashboard.present.reasons import CHECK_NAMES, use_words, usual_words
 from dashboard.present.terminal import copies_of_manifest
-from dashboard.views.common import actor, status_for
+from dashboard.views.common import actor, status_for, watched_only
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.documents import POLICY_LIMIT, DocumentError, read_documents
 from scheduler.domain.access import Forbidden, Permission
@@ -31,6 +32,7 @@ from scheduler.models import Job, PriorityClass
 from scheduler.selectors.files.manifests import stored_job
 from scheduler.selectors.jobs.page import gang_named, place_at_the_end
 from scheduler.selectors.queues.listing import queue_rows
+from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
 from scheduler.services.jobs.submit import submit_job
 
@@ -43,6 +45,8 @@ def new(request: HttpRequest) -> HttpResponse:
     choices = queue_choices(queue_rows(), access(request))
     if request.method == "POST":
         return _posted(request, choices)
+    if not may_be_changed_here("Job"):
+        return watched_only(request, "Submit a job", how_to_change("Job"), reverse("jobs"))
     manifest = _begun(request, choices)
     form = form_from_manifest(manifest)
     as_yaml = form is None or request.GET.get("as") == "yaml"

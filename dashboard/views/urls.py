@@ -37,8 +37,10 @@ urlpatterns = [
         job.job,
         name="job-tab",
     ),
+    path("jobs/<str:namespace>/<str:name>/pods/<str:pod_name>/", job.pod, name="pod"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/<str:name>/", nodes.node, name="node"),
+    path("nodes/<str:name>/yaml/", nodes.node_yaml, name="node-yaml"),
     re_path(
         r"^nodes/(?P<name>[^/]+)/(?P<verb>cordon|uncordon|drain|lose|return)/$",
         nodes.command,

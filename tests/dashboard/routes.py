@@ -53,8 +53,10 @@ PAGES: dict[str, tuple[str, ...]] = {
         f"/jobs/default/train-1/{tab}/"
         for tab in ("members", "timeline", "events", "evictions", "yaml")
     ),
+    "pod": ("/jobs/default/train-1/pods/train-1-worker-0/",),
     "nodes": ("/nodes/", "/nodes/?view=map"),
     "node": ("/nodes/n1/",),
+    "node-yaml": ("/nodes/n1/yaml/",),
     "node-command": tuple(
         f"/nodes/n1/{verb}/" for verb in ("cordon", "uncordon", "drain", "lose", "return")
     ),

@@ -115,3 +115,14 @@ def pod_spec(pod: Pod) -> dict[str, Any]:
         | {"priority": kind.priority}
         | {key: value for key, value in optional.items() if value is not None}
     )
+
+
+def stored_pod(pod: Pod) -> dict[str, Any]:
+    metadata = {"name": pod.name, "namespace": pod.namespace, "uid": str(pod.uid)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": pod_spec(pod),
+        "status": {"phase": pod.phase},
+    }

@@ -1,0 +1,45 @@
+"""One object as YAML: as the API server of a real cluster holds it, else as it is stored here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from dashboard.present.kubectl import get_line
+from scheduler.clusters.kubernetes.resources import Resource
+from scheduler.conf import is_kubernetes
+from scheduler.services.cluster.live_objects import HIDDEN, read_live_object, without_values
+
+Context = dict[str, Any]
+
+
+def yaml_text(manifest: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(manifest), sort_keys=False, allow_unicode=True, width=120)
+
+
+def object_document(
+    resource: Resource,
+    name: str,
+    namespace: str = "",
+    *,
+    stored: Mapping[str, Any],
+    with_values: bool,
+) -> Context:
+    """For the part `parts/object_yaml.html`.
+
+    Where the cluster cannot be asked, it says so and shows what is `stored` here.
+    """
+    title = f"{resource.kind} {namespace}/{name}"
+    if not namespace:
+        title = f"{resource.kind} {name}"
+    if not is_kubernetes():
+        return {"title": title, "yaml": yaml_text(stored)}
+    shown = {"title": title, "kubectl": get_line(resource, name, namespace), "is_live": True}
+    live = read_live_object(resource, name, namespace, with_values=with_values)
+    if live.content is not None:
+        hidden = HIDDEN if live.has_hidden_values else ""
+        return {**shown, "yaml": yaml_text(live.content), "hidden": hidden}
+    known = stored if with_values else without_values(stored)
+    return {**shown, "problem": live.problem, "is_live": False, "yaml": yaml_text(known)}
