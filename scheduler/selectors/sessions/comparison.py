@@ -41,7 +41,7 @@ class ComparisonSummary:
 
 def comparisons_for(
     visible: Collection[str] | None, now: datetime | None = None
-) -> QuerySet[Comparison]:
+) -> QuerySet[Any]:
     """With their verdicts as of now, newest first.
 
     `visible` are the queues that the reader may see, None for all.
@@ -53,12 +53,12 @@ def comparisons_for(
     return rows.filter(records_of(visible, "since"))
 
 
-def within_window(rows: QuerySet[Comparison], window: str) -> QuerySet[Comparison]:
+def within_window(rows: QuerySet[Any], window: str) -> QuerySet[Any]:
     """Questions that came up in it; see `WINDOWS`."""
     return rows.filter(since__gte=timezone.now() - WINDOWS[window])
 
 
-def summary_of(rows: QuerySet[Comparison]) -> ComparisonSummary:
+def summary_of(rows: QuerySet[Any]) -> ComparisonSummary:
     found = rows.order_by().values_list("verdict").annotate(number=Count("pk"))
     counts = {**dict.fromkeys(Verdict, 0)}
     for verdict, number in found:

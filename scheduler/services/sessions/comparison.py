@@ -196,8 +196,8 @@ class ShadowComparison:
         """Pods that leave, and of which the cluster says that they were evicted."""
         counts = look.snapshot.aggregates.group_counts[:, PodStatus.RELEASING]
         leaving: dict[int, int] = {}
-        for row in np.flatnonzero(counts):
-            leaving[look.resident.group_ids[row]] = int(counts[row])
+        for group in np.flatnonzero(counts).tolist():
+            leaving[look.resident.group_ids[group]] = int(counts[group])
         new = [number for number, pods in leaving.items() if self._leaving.get(number) != pods]
         self._leaving = leaving
         for number, message in _eviction_messages(new).items():

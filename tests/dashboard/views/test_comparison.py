@@ -45,7 +45,7 @@ def _watched_cluster() -> Iterator[None]:
             moved(private, node="n1", phase="Running"),
         )
         runner.run()
-        earlier = timezone.now() - timedelta(minutes=3)
+        earlier = timezone.now() - timedelta(seconds=200)
         Comparison.objects.filter(podgroup_name="default/late").update(
             since=earlier, ours_at=earlier
         )
