@@ -39,9 +39,7 @@ class ComparisonSummary:
     counts: Mapping[Verdict, int]
 
 
-def comparisons_for(
-    visible: Collection[str] | None, now: datetime | None = None
-) -> QuerySet[Any]:
+def comparisons_for(visible: Collection[str] | None, now: datetime | None = None) -> QuerySet[Any]:
     """With their verdicts as of now, newest first.
 
     `visible` are the queues that the reader may see, None for all.
