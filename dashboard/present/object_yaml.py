@@ -7,9 +7,8 @@ from typing import Any
 
 import yaml
 
-from dashboard.present.kubectl import get_line
-from scheduler.clusters.kubernetes.resources import Resource
 from scheduler.conf import is_kubernetes
+from scheduler.services.cluster.kubectl_lines import get_line
 from scheduler.services.cluster.live_objects import HIDDEN, read_live_object, without_values
 
 Context = dict[str, Any]
@@ -20,7 +19,7 @@ def yaml_text(manifest: Mapping[str, Any]) -> str:
 
 
 def object_document(
-    resource: Resource,
+    kind: str,
     name: str,
     namespace: str = "",
     *,
@@ -31,13 +30,13 @@ def object_document(
 
     Where the cluster cannot be asked, it says so and shows what is `stored` here.
     """
-    title = f"{resource.kind} {namespace}/{name}"
+    title = f"{kind} {namespace}/{name}"
     if not namespace:
-        title = f"{resource.kind} {name}"
+        title = f"{kind} {name}"
     if not is_kubernetes():
         return {"title": title, "yaml": yaml_text(stored)}
-    shown = {"title": title, "kubectl": get_line(resource, name, namespace), "is_live": True}
-    live = read_live_object(resource, name, namespace, with_values=with_values)
+    shown = {"title": title, "kubectl": get_line(kind, name, namespace), "is_live": True}
+    live = read_live_object(kind, name, namespace, with_values=with_values)
     if live.content is not None:
         hidden = HIDDEN if live.has_hidden_values else ""
         return {**shown, "yaml": yaml_text(live.content), "hidden": hidden}

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from scheduler.services.cluster.kubectl_lines import here_document
+
 
 def copies(
     request: HttpRequest,
@@ -40,14 +42,6 @@ def together(orders: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return lines
 
 
-def given_in_place(text: str) -> str:
-    """A here-document. The word that ends it is no line of the text: the rest would be run."""
-    end = "END"
-    while end in text.splitlines():
-        end += "_"
-    return f" <<'{end}'\n{text}\n{end}"
-
-
 def copies_of_manifest(
     request: HttpRequest,
     text: str,
@@ -56,7 +50,7 @@ def copies_of_manifest(
     method: str = "POST",
 ) -> dict[str, str]:
     """For what is sent as a document: it goes to the command's standard input."""
-    document = given_in_place(text.rstrip())
+    document = here_document(text.rstrip())
     url = request.build_absolute_uri(f"/api/v1/{path}")
     headers = '-H "Authorization: Bearer $FUMAROLE_TOKEN" -H "Content-Type: application/yaml"'
     return {

@@ -20,13 +20,11 @@ from dashboard.http.access import access, may_submit_anywhere, page, visibility_
 from dashboard.http.visibility import OtherJob, Visibility
 from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
-from dashboard.present.kubectl import job_command_lines
 from dashboard.present.object_yaml import object_document
 from dashboard.present.reasons import reason_card
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
-from scheduler.clusters.kubernetes.resources import JOBS, PODGROUPS, PODS
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
 from scheduler.domain.jobs.commands import NotPossible
@@ -48,6 +46,7 @@ from scheduler.selectors.jobs.page import (
 )
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.jobs.timeline import timeline_of
+from scheduler.services.cluster.kubectl_lines import job_command_lines
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.jobs.reclaim import why_no_reclaim
 from scheduler.services.jobs.submit import command_job
@@ -351,13 +350,15 @@ def _yaml_context(request: HttpRequest, gang: PodGroup) -> Context:
     if gang.job:
         stored = _with_status(stored_job(gang.job), gang)
         documents.append(
-            object_document(JOBS, gang.name, gang.namespace, stored=stored, with_values=with_values)
+            object_document(
+                "Job", gang.name, gang.namespace, stored=stored, with_values=with_values
+            )
         )
     if gang.job is None or gang.object_uid:
         stored = _with_status(stored_podgroup(gang), gang)
         documents.append(
             object_document(
-                PODGROUPS,
+                "PodGroup",
                 gang.cluster_name,
                 gang.namespace,
                 stored=stored,
@@ -392,7 +393,7 @@ def pod(request: HttpRequest, namespace: str, name: str, pod_name: str) -> HttpR
         words = f"{namespace}/{name} has no pod {pod_name[:253]}. It may have been deleted."
         return render(request, "404.html", {"missing": words}, status=404)
     document = object_document(
-        PODS,
+        "Pod",
         found.name,
         found.namespace,
         stored=stored_pod(found),

@@ -23,12 +23,10 @@ from dashboard.present.amounts import (
 )
 from dashboard.present.bars import BAR_WIDTH, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.jobs import amounts_text
-from dashboard.present.kubectl import node_line
 from dashboard.present.object_yaml import object_document
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
-from scheduler.clusters.kubernetes.resources import NODES
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
@@ -41,6 +39,7 @@ from scheduler.selectors.cluster.nodes import (
     pods_on,
 )
 from scheduler.selectors.files.manifests import stored_node
+from scheduler.services.cluster.kubectl_lines import node_line
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
 from scheduler.services.cluster.simulation import bring_back_node, lose_node, nodes_are_simulated
@@ -327,7 +326,7 @@ def node_yaml(request: HttpRequest, name: str) -> HttpResponse:
     stored = Node.objects.filter(name=name).first()
     if stored is None:
         return no_such_node(request, name)
-    document = object_document(NODES, name, stored=stored_node(stored), with_values=True)
+    document = object_document("Node", name, stored=stored_node(stored), with_values=True)
     return render(request, "cluster/node_yaml.html", {"name": name, "documents": [document]})
 
 

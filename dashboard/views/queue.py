@@ -40,7 +40,6 @@ from dashboard.present.queue_page import (
 from dashboard.present.queues import page_resources, page_texts, present_queues
 from dashboard.present.row_html import TableOptions, blank_queue_row, queue_table_rows
 from scheduler.admission.reading.queue import queue_manifest
-from scheduler.clusters.kubernetes.resources import QUEUES
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, PlannedDeletion, Queue
 from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
@@ -301,7 +300,7 @@ def _activity(scene: Scene) -> Context:
 def _yaml(scene: Scene) -> Context:
     stored = Queue.objects.select_related("parent").get(name=scene.name)
     manifest = queue_manifest(spec_of(stored))
-    document = object_document(QUEUES, scene.name, stored=manifest, with_values=True)
+    document = object_document("Queue", scene.name, stored=manifest, with_values=True)
     return {"documents": [document]}
 
 

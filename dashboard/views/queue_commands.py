@@ -23,7 +23,6 @@ from dashboard.http.access import (
     page,
     require_view,
 )
-from dashboard.present.kubectl import queue_command_line
 from dashboard.present.terminal import copies, together
 from dashboard.views.common import (
     actor,
@@ -40,6 +39,7 @@ from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
 from scheduler.selectors.queues.loads import queue_loads
 from scheduler.selectors.queues.page import command_obstacles
+from scheduler.services.cluster.kubectl_lines import queue_command_line
 from scheduler.services.cluster.mirrored import how_to_change
 from scheduler.services.queues.commands import (
     CommandOutcome,

@@ -16,13 +16,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.http.access import may_operate, no_such_queue, page, require_edit
-from dashboard.present.kubectl import queue_delete_line
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, given_fields, wants_fragment
 from scheduler.admission.rules.queue_deletion import PROTECTED
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.models import PlannedDeletion, Queue
+from scheduler.services.cluster.kubectl_lines import queue_delete_line
 from scheduler.services.queues.deletion import delete_queue
 from scheduler.services.queues.planned_deletion import (
     PASSING,

@@ -26,7 +26,6 @@ from dashboard.forms.queue_input import (
 from dashboard.forms.queue_words import field_words, in_form_words
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, no_such_queue, page, require_edit
-from dashboard.present.kubectl import queue_apply_lines
 from dashboard.present.queues import page_resources
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor, given_fields, wants_fragment
@@ -38,6 +37,7 @@ from scheduler.domain.three_way import FieldChange
 from scheduler.models import Queue
 from scheduler.selectors.queues.facts import admission_scene, cluster_total, queue_tree, spec_of
 from scheduler.selectors.queues.listing import queue_rows
+from scheduler.services.cluster.kubectl_lines import queue_apply_lines
 from scheduler.services.queues.create_update import (
     EditConflict,
     Saved,

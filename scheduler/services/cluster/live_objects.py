@@ -13,8 +13,8 @@ from typing import Any, Final
 from scheduler.clusters.kubernetes.client import Timeouts
 from scheduler.clusters.kubernetes.credentials import CredentialsError
 from scheduler.clusters.kubernetes.errors import ApiError, Forbidden, NotFound
-from scheduler.clusters.kubernetes.resources import Resource
 from scheduler.services.cluster.api_server import api_server
+from scheduler.services.cluster.kubectl_lines import resource_of_kind
 
 HIDDEN: Final = "(hidden)"
 _TIMEOUTS: Final = Timeouts(connect=3.0, read=5.0)  # somebody waits at a page
@@ -30,14 +30,13 @@ class LiveObject:
     has_hidden_values: bool = False
 
 
-def read_live_object(
-    resource: Resource, name: str, namespace: str = "", *, with_values: bool
-) -> LiveObject:
+def read_live_object(kind: str, name: str, namespace: str = "", *, with_values: bool) -> LiveObject:
     """Without `managedFields`. With `with_values` the values of environment variables too."""
+    resource = resource_of_kind(kind)
     try:
         raw = api_server(_TIMEOUTS).get(resource, name, namespace)
     except NotFound:
-        return LiveObject(problem=f"The cluster has no {resource.kind} {name} any more.")
+        return LiveObject(problem=f"The cluster has no {kind} {name} any more.")
     except Forbidden as error:
         words = f"The account of this console may not read {resource.name}: {error.message}"
         return LiveObject(problem=words)

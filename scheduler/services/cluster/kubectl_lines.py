@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import yaml
 
-from dashboard.present.terminal import given_in_place
 from scheduler.clusters.kubernetes.queue_definition import (
     ANNOTATIONS,
     STATE,
     VOLCANO_FIELDS,
     with_annotations_for_fields,
 )
-from scheduler.clusters.kubernetes.resources import COMMANDS, JOBS, QUEUES, Resource
+from scheduler.clusters.kubernetes.resources import COMMANDS, FOLLOWED, JOBS, QUEUES, Resource
 from scheduler.conf import is_kubernetes
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.queues import ROOT, QueueState
@@ -36,12 +35,29 @@ _NODE_WORDS: Final = {
 _COMMAND_NAMESPACE: Final = "default"
 
 
+def here_document(text: str) -> str:
+    """The text as standard input of a command, for any program.
+
+    The word that ends it is no line of the text: the rest would be run.
+    """
+    end = "END"
+    while end in text.splitlines():
+        end += "_"
+    return f" <<'{end}'\n{text}\n{end}"
+
+
 def _line(*words: str) -> str:
     return shlex.join(["kubectl", *words])
 
 
-def get_line(resource: Resource, name: str, namespace: str = "") -> str:
+def resource_of_kind(kind: str) -> Resource:
+    """Of what is followed in a cluster."""
+    return next(resource for resource in FOLLOWED if resource.kind == kind)
+
+
+def get_line(kind: str, name: str, namespace: str = "") -> str:
     """Reads the object as YAML."""
+    resource = resource_of_kind(kind)
     if namespace:
         return _line("get", resource.name, name, "-n", namespace, "-o", "yaml")
     return _line("get", resource.name, name, "-o", "yaml")
@@ -117,7 +133,7 @@ def apply_lines(manifest: Mapping[str, Any]) -> str:
     if not is_kubernetes():
         return ""
     text = yaml.safe_dump(dict(manifest), sort_keys=False, allow_unicode=True).rstrip()
-    return f"{_line('apply', '-f', '-')}{given_in_place(text)}"
+    return f"{_line('apply', '-f', '-')}{here_document(text)}"
 
 
 def job_command_lines(job: Job, action: str) -> str:
@@ -132,7 +148,7 @@ def job_command_lines(job: Job, action: str) -> str:
 def _create_lines(body: Mapping[str, Any], namespace: str) -> str:
     """`create`, and not `apply`: the name is made by the API server."""
     text = yaml.safe_dump(dict(body), sort_keys=False).rstrip()
-    return f"{_line('create', '-n', namespace, '-f', '-')}{given_in_place(text)}"
+    return f"{_line('create', '-n', namespace, '-f', '-')}{here_document(text)}"
 
 
 def _command(resource: Resource, name: str, uid: str, action: str, prefix: str) -> dict[str, Any]:
