@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduler', '0035_dispatch_to_a_cluster'),
+        ('scheduler', '0036_rules_between_pods'),
     ]
 
     operations = [
