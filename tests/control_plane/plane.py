@@ -8,6 +8,8 @@ with ControlPlane(programs.find(), folder) as plane:
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -166,6 +168,16 @@ class ControlPlane:
         """kill -9: connections break in the middle."""
         assert self._api_server is not None
         self._api_server.kill()
+
+    @contextmanager
+    def frozen_api_server(self) -> Iterator[None]:
+        """It keeps its connections and says nothing, as behind a network that is gone."""
+        assert self._api_server is not None
+        os.kill(self._api_server.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self._api_server.pid, signal.SIGCONT)
 
     def start_api_server(self) -> None:
         """Start it again, at the same address."""

@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -24,6 +25,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
 
 LONG = int(os.environ.get("MIRROR_KILLS", "100"))
 COMPARED_EVERY = 10
+WATCHER = "watcher"
+SERVER = "API server"
+FROZEN = "API server, frozen for a moment"
+VICTIMS = (WATCHER, SERVER, FROZEN)
 
 
 class Victims:
@@ -33,7 +38,7 @@ class Victims:
         self._plane = plane
         self._chance = chance
         self._stack = ExitStack()
-        self.kills = {"watcher": 0, "API server": 0}
+        self.kills = Counter[str]()
         self.start_watcher()
 
     def start_watcher(self) -> None:
@@ -45,14 +50,17 @@ class Victims:
         """At any moment: while it starts, lists, follows or writes."""
         threading.Event().wait(self._chance.uniform(0.0, 4.0))
         self.kills[who] += 1
-        if who == "watcher":
+        if who == WATCHER:
             self._watcher.send_signal(signal.SIGKILL)
             self._watcher.wait(30)
             self.start_watcher()
-        else:
+        elif who == SERVER:
             self._plane.kill_api_server()
             threading.Event().wait(self._chance.uniform(0.0, 1.0))
             self._plane.start_api_server()
+        else:
+            with self._plane.frozen_api_server():
+                threading.Event().wait(self._chance.uniform(0.5, 2.0))
 
     def close(self) -> None:
         self._stack.close()
@@ -80,7 +88,7 @@ def load(history: History) -> Iterator[threading.Event]:
         thread.join(90)
 
 
-def kill_and_compare(plane: Any, kills: int, seed: int) -> dict[str, int]:
+def kill_and_compare(plane: Any, kills: int, seed: int) -> Counter[str]:
     chance = random.Random(seed)
     history = History(plane.api, seed)
     victims = Victims(plane, chance)
@@ -88,7 +96,7 @@ def kill_and_compare(plane: Any, kills: int, seed: int) -> dict[str, int]:
         with load(history) as goes_on:
             wait_until(Mirror.objects.exclude(synced_at=None).exists, "the first look")
             for number in range(kills):
-                victims.kill_one(["watcher", "API server"][number % 2])
+                victims.kill_one(VICTIMS[number % len(VICTIMS)])
                 if (number + 1) % COMPARED_EVERY == 0:
                     goes_on.clear()
                     wait_until_equal(plane.api)
@@ -101,11 +109,13 @@ def kill_and_compare(plane: Any, kills: int, seed: int) -> dict[str, int]:
 
 
 def test_whoever_is_killed_the_mirror_is_equal_afterwards(control_plane):
-    assert kill_and_compare(control_plane, 4, seed=11) == {"watcher": 2, "API server": 2}
+    kills = kill_and_compare(control_plane, 5, seed=11)
+
+    assert kills == {WATCHER: 2, SERVER: 2, FROZEN: 1}
 
 
 @pytest.mark.long
 def test_many_kills(control_plane):
     kills = kill_and_compare(control_plane, LONG, seed=12)
 
-    print(f"killed {kills}")
+    print(f"killed {dict(kills)}")

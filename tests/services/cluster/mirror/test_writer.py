@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -248,6 +249,24 @@ def test_pods_without_a_podgroup_share_one_of_their_owner():
 
     cluster.loses(*members)
     assert not PodGroup.objects.exists()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_queue_of_a_namespace_counts_whichever_of_them_comes_last(order):
+    cluster = MadeUpCluster()
+    team = namespace("team", queue="research")
+    research = queue("research")
+    bare = pod("bare", namespace="team")
+
+    for place in order:
+        cluster.has((team, research, bare)[place])
+    assert PodGroup.objects.get().queue.name == "research"
+
+    cluster.loses(research)
+    assert not PodGroup.objects.exists()
+
+    cluster.has(moved(team, queue=""))
+    assert PodGroup.objects.get().queue.name == "default"
 
 
 def test_the_podgroup_that_a_controller_makes_later_takes_the_place_of_ours():
