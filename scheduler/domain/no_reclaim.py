@@ -25,6 +25,7 @@ class ReclaimCode(StrEnum):
     NO_SHARES = "NoShares"
     HAS_ITS_DUE = "HasItsDue"
     EXPECTED_SOON = "ExpectedSoon"
+    WAITS_FIRST = "WaitsFirst"
     NOBODY_HAS_TOO_MUCH = "NobodyHasTooMuch"
     NOT_RECLAIMABLE = "NotReclaimable"
     SUSPENDED = "VictimsSuspended"
@@ -116,6 +117,13 @@ def _expected_soon(figures: Figures, _: NameOf) -> str:
     )
 
 
+def _waits_first(figures: Figures, _: NameOf) -> str:
+    return (
+        "Nothing is evicted for it before it has waited for another "
+        f"{_seconds(figures)}: other pods may end by themselves."
+    )
+
+
 def _seconds(figures: Figures) -> str:
     return f"{max(1, round(figures['seconds']))} s"
 
@@ -155,10 +163,10 @@ def _no_allowed_set(figures: Figures, _: NameOf) -> str:
 
 def _loses_too_much(figures: Figures, _: NameOf) -> str:
     pods = counted(int(figures["pods"]), "pod")
-    return (
-        f"To evict {pods} for it would lose more work than it gains: "
-        f"the last of them ends in about {_seconds(figures)}."
-    )
+    words = f"To evict {pods} for it would lose more work than it gains"
+    if figures.get("isShort"):
+        return f"{words}: it runs for a shorter time than they have run, and has not waited long."
+    return f"{words}: the last of them ends in about {_seconds(figures)}."
 
 
 def _may_reclaim(figures: Figures, _: NameOf) -> str:
@@ -179,6 +187,7 @@ _WORDS: Final[Mapping[ReclaimCode, Callable[[Figures, NameOf], str]]] = {
     ),
     ReclaimCode.HAS_ITS_DUE: _has_its_due,
     ReclaimCode.EXPECTED_SOON: _expected_soon,
+    ReclaimCode.WAITS_FIRST: _waits_first,
     ReclaimCode.NOBODY_HAS_TOO_MUCH: _always(
         "No other queue has more {resource} than it deserves."
     ),

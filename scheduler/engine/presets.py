@@ -89,7 +89,13 @@ ABOUT_PRESETS: Final = {
     ),
 }
 
-_TIMES: Final = ("minRunSeconds", "patienceSeconds")
+_TIMES: Final = (
+    "waitSeconds",
+    "waitPercent",
+    "minRunSeconds",
+    "patienceSeconds",
+    "patiencePercent",
+)
 
 DEFAULT_PRESET: Final = "fumarole"
 DEFAULT_POLICY: Final = PRESETS[DEFAULT_PRESET]
@@ -107,12 +113,13 @@ def preset_of(policy: Policy) -> str:
 def preset_with_other_times(policy: Policy) -> str:
     """The preset that this policy differs from in times alone; empty if there is none."""
     for name, preset in PRESETS.items():
-        if preset != policy and _without_times(preset) == _without_times(policy):
+        if preset != policy and without_times(preset) == without_times(policy):
             return name
     return ""
 
 
-def _without_times(policy: Policy) -> Policy:
+def without_times(policy: Policy) -> Policy:
+    """The same policy, but nothing waits and nothing is spared for a while."""
     configurations = {}
     for action, settings in policy.configurations.items():
         configurations[action] = {

@@ -47,11 +47,26 @@ SETTINGS_OF_PRESETS: Final = (
     ),
     Setting(
         "reclaim",
+        "waitSeconds",
+        0,
+        "With wholeGangs: nothing of another queue is evicted for a gang before it has waited this "
+        "long for pods to end by themselves. A guarantee does not wait.",
+    ),
+    Setting(
+        "reclaim",
+        "waitPercent",
+        0,
+        "With wholeGangs: the gang must also have waited for this share of the time that the pods "
+        "to be evicted have run, in percent. If it declares its run time, it must do as much work "
+        "as is lost; the time that it has waited counts for it. A guarantee does not wait.",
+    ),
+    Setting(
+        "reclaim",
         "minRunSeconds",
         0,
         "With wholeGangs: pods that started less than this time ago are not evicted for another "
-        "queue. The time doubles with each eviction of the gang. A guarantee does not wait. A "
-        "queue may have its own minimum running time.",
+        "queue. The time is four times as long after each eviction of the gang. A guarantee does "
+        "not wait. A queue may have its own minimum running time.",
     ),
     Setting(
         "reclaim",
@@ -60,6 +75,14 @@ SETTINGS_OF_PRESETS: Final = (
         "With wholeGangs: pods that are expected to end within this time are not evicted, and "
         "nothing is evicted for a queue whose gang has a place set aside that is free by then. A "
         "guarantee does not wait.",
+    ),
+    Setting(
+        "reclaim",
+        "patiencePercent",
+        0,
+        "With wholeGangs: a gang that declares its run time waits longer for a place that is set "
+        "aside for it: this share of its run time, in percent, if that is more than "
+        "patienceSeconds.",
     ),
     Setting(
         "preempt",
@@ -74,7 +97,7 @@ SETTINGS_OF_PRESETS: Final = (
         "minRunSeconds",
         0,
         "With wholeGangs: pods that started less than this time ago are not evicted for a gang of "
-        "higher priority. The time doubles with each eviction of the gang.",
+        "higher priority. The time is four times as long after each eviction of the gang.",
     ),
     Setting(
         "preempt",

@@ -15,6 +15,7 @@ from scheduler.domain.workloads import Phase
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome
 from scheduler.engine.policy import Policy
+from scheduler.engine.presets import without_times
 from scheduler.scenarios.clusters import Cluster
 from scheduler.simulation.loads import LoadJob
 from scheduler.simulation.measures import Measures
@@ -203,9 +204,10 @@ class Rest:
 def run_to_rest(cluster: Cluster, policy: Policy, sessions: int) -> Rest:
     """Evicted pods come back as waiting ones; nothing else changes.
 
-    Nobody ends, and nobody counts on it; and the sessions are an hour apart, so that no time of
-    protection hides what would happen once it is over.
+    Nobody ends, and nobody counts on it. The policy's times are left out and the sessions are an
+    hour apart, so that no time of protection hides what would happen once it is over.
     """
+    policy = without_times(policy)
     world = World(cluster, (), endless=True)
     world.snapshot.groups.expected_seconds[:] = math.nan
     evictions: list[int] = []

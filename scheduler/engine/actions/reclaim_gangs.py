@@ -10,6 +10,7 @@ A guarantee goes before a due: for its sake a queue that is above its due may fa
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,7 @@ from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
+from scheduler.engine.eviction.waits import Waits
 from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch, carry_out
 from scheduler.engine.eviction.worth import loses_too_much
 from scheduler.engine.ordering import GangLines, QueueLine
@@ -41,13 +43,17 @@ def reclaim_gangs(session: Session) -> None:
 
 
 class GangReclamation:
-    """Configuration: `patienceSeconds`, `minRunSeconds`, `suspendedVictims`."""
+    """Configuration: `waitSeconds`, `waitPercent`, `patienceSeconds`, `patiencePercent`,
+    `minRunSeconds`, `suspendedVictims`.
+    """
 
     def __init__(self, session: Session, rows: Rows) -> None:
         self.session = session
         settings = session.policy.configurations.get("reclaim", {})
         self.patience = number(settings, "patienceSeconds", 0)
+        self.patience_share = number(settings, "patiencePercent", 0) / 100
         least = number(settings, "minRunSeconds", 0)
+        self.waits = Waits(session, settings)
         self.protection = Protection(session, least, self.patience)
         self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
@@ -66,7 +72,7 @@ class GangReclamation:
                 self.queues.leave(queue)
 
     def _count_settled(self, rows: Rows) -> int:
-        return self.settled.count_first(rows)
+        return self.settled.count_first(rows, self.waits.may_take_more)
 
     def _reclaim_for(self, gang: Gang) -> bool:
         if self._find_room(gang):
@@ -78,13 +84,20 @@ class GangReclamation:
         if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
         claim = Claim(self.session, gang)
+        if self.waits.are_too_short(gang) and not claim.is_guaranteed:
+            return False
         plan = self._find_plan(gang, claim)
         if plan is None:
             self.failed.add(gang)
             return False
-        if not claim.is_guaranteed and loses_too_much(self.session, gang, plan):
+        if not claim.is_guaranteed and self._is_not_worth_it(gang, plan):
             return False
         return self._evict_for(gang, claim, plan)
+
+    def _is_not_worth_it(self, gang: Gang, plan: Plan) -> bool:
+        if self.waits.are_too_short_for(gang, plan):
+            return True
+        return loses_too_much(self.session, gang, plan, self.waits.worth_seconds(gang))
 
     def _find_plan(self, gang: Gang, claim: Claim) -> Plan | None:
         if not claim.may_take_anything:
@@ -110,9 +123,17 @@ class GangReclamation:
         anybody go; unless it is guaranteed.
         """
         place = self.session.future_places.of(gang.queue)
-        if place is None or place.at > self.session.snapshot.taken_at + self.patience:
+        if place is None or place.at > self._may_wait_until(place.gang):
             return False
         return not is_within_guarantee(self.session, gang)
+
+    def _may_wait_until(self, gang: Gang) -> float:
+        """A gang that runs for long loses little by a wait that is short beside it."""
+        snapshot = self.session.snapshot
+        expected = float(snapshot.groups.expected_seconds[gang.row])
+        if math.isnan(expected):
+            return snapshot.taken_at + self.patience
+        return snapshot.taken_at + max(self.patience, self.patience_share * expected)
 
     def victims_for(self, gang: Gang, claim: Claim, *, sparing: bool = True) -> Offered:
         """What may be evicted for this gang; pods that have just started only if not `sparing`."""

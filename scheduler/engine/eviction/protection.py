@@ -13,9 +13,9 @@ from scheduler.domain.tables import Rows, Times
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
 
-GROWTH: Final = 2.0
+GROWTH: Final = 4.0
 """Each eviction of a gang makes the time it is left in peace so many times as long."""
-MOST_GROWTH: Final = 10
+MOST_GROWTH: Final = 5
 """After so many evictions it grows no further."""
 
 

@@ -12,11 +12,15 @@ from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 
-def loses_too_much(session: Session, gang: Gang, plan: Plan) -> bool:
-    """Whether more work is lost than the gang would do until its victims end by themselves."""
+def loses_too_much(
+    session: Session, gang: Gang, plan: Plan, most_seconds: float = math.inf
+) -> bool:
+    """Whether more work is lost than the gang would do until its victims end by themselves, or in
+    so many seconds.
+    """
     pods = session.tasks.missing_pods(gang)
     parts = cluster_parts(session, session.request[session.pod_classes[pods]])
-    gained = float(parts.sum()) * seconds_until_all_end(session, plan)
+    gained = float(parts.sum()) * min(seconds_until_all_end(session, plan), most_seconds)
     return sum(victim.cost for victim in plan.victims) > gained
 
 

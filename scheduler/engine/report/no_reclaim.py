@@ -18,12 +18,14 @@ from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.eviction.victim_table import Offered
-from scheduler.engine.eviction.whole_gangs import VictimSearch
+from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch
 from scheduler.engine.eviction.worth import loses_too_much, seconds_until_all_end
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 _MOST_OTHERS = 5
+_ABOUT_PLANS = (ReclaimCode.MAY_RECLAIM, ReclaimCode.WAITS_FIRST, ReclaimCode.LOSES_TOO_MUCH)
+"""There are victims that may go."""
 
 
 def why_no_reclaim(session: Session, gang: Gang) -> ReclaimAnswer | None:
@@ -123,7 +125,7 @@ class _WholeGangs:
     def _about_victims(self) -> ReclaimAnswer:
         victims = self.reclamation.victims_for(self.gang, self.claim)
         unprotected = self._look_for(victims)
-        if unprotected.code in (ReclaimCode.MAY_RECLAIM, ReclaimCode.LOSES_TOO_MUCH):
+        if unprotected.code in _ABOUT_PLANS:
             return unprotected
         all_victims = self.reclamation.victims_for(self.gang, self.claim, sparing=False)
         if len(all_victims) == len(victims):
@@ -149,8 +151,22 @@ class _WholeGangs:
         if plan is None:
             return ReclaimAnswer(ReclaimCode.NO_ALLOWED_SET, figures)
         figures["pods"] = sum(len(victim.pods) for victim in plan.victims)
-        if not self.claim.is_guaranteed and loses_too_much(self.session, self.gang, plan):
-            figures["seconds"] = seconds_until_all_end(self.session, plan)
+        if self.claim.is_guaranteed:
+            return ReclaimAnswer(ReclaimCode.MAY_RECLAIM, figures)
+        return self._about_plan(plan, figures)
+
+    def _about_plan(self, plan: Plan, figures: dict[str, Any]) -> ReclaimAnswer:
+        """Whether it has waited long enough for these victims, and whether they are worth it."""
+        session = self.session
+        waits = self.reclamation.waits
+        left = waits.seconds_left(self.gang, plan)
+        if left > 0:
+            return ReclaimAnswer(ReclaimCode.WAITS_FIRST, {"seconds": left})
+        if loses_too_much(session, self.gang, plan):
+            figures["seconds"] = seconds_until_all_end(session, plan)
+            return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
+        if loses_too_much(session, self.gang, plan, waits.worth_seconds(self.gang)):
+            figures["isShort"] = True
             return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
         return ReclaimAnswer(ReclaimCode.MAY_RECLAIM, figures)
 

@@ -61,9 +61,9 @@ def test_a_guarantee_does_not_wait_for_the_time_that_a_queue_names():
     assert victims_of(gpus("q1", 4, min_run_seconds=200), taker) == 4
 
 
-@pytest.mark.parametrize(("back_for", "count"), [(5, 0), (150, 0), (250, 4)])
+@pytest.mark.parametrize(("back_for", "count"), [(5, 0), (350, 0), (450, 4)])
 def test_a_gang_that_was_evicted_and_is_back_is_not_evicted_again_before_it_starts(back_for, count):
-    """Its pods have a place and do not run yet; the time doubles with its one eviction."""
+    """Its pods have a place and do not run yet. The time is four times as long for its eviction."""
     bound = {"status": PodStatus.BOUND, "created": NOW - back_for}
     snapshot = scene(
         job("low", "q1", tasks=4, gpu=1, on="n1", pod=bound, evictions=1),

@@ -165,7 +165,7 @@ def test_nobody_goes_if_the_gang_could_not_start_all_the_same():
 
 
 @pytest.mark.parametrize(
-    ("ran", "evictions", "victims"), [(50, 0, 0), (150, 0, 4), (150, 1, 0), (250, 1, 4)]
+    ("ran", "evictions", "victims"), [(50, 0, 0), (150, 0, 4), (350, 1, 0), (450, 1, 4)]
 )
 def test_who_has_just_started_is_left_in_peace_and_longer_each_time(ran, evictions, victims):
     policy = configured(RECLAIM, reclaim={"wholeGangs": True, "minRunSeconds": 100})
@@ -201,6 +201,23 @@ def test_a_gang_that_will_have_room_soon_makes_nobody_go(patience, victims):
     snapshot = scene(
         aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 100, expected_seconds=160.0),
         job("c", "q2", tasks=4, gpu=1),
+        queues=HALVES,
+    )
+
+    assert len(evicted(run(snapshot, policy))) == victims
+
+
+@pytest.mark.parametrize(("runs", "victims"), [(None, 4), (500.0, 4), (700.0, 0)])
+def test_a_gang_that_runs_for_long_waits_longer_for_its_place(runs, victims):
+    """It will have one in 60 seconds."""
+    policy = configured(
+        with_actions(FUMAROLE, "allocate reclaim"),
+        allocate={"setAside": 8},
+        reclaim={"wholeGangs": True, "patienceSeconds": 30, "patiencePercent": 10},
+    )
+    snapshot = scene(
+        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 100, expected_seconds=160.0),
+        job("c", "q2", tasks=4, gpu=1, expected_seconds=runs),
         queues=HALVES,
     )
 

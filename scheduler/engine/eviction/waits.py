@@ -1,0 +1,85 @@
+"""How long a gang must have waited before pods of other queues are evicted for it.
+
+To wait costs the gang time, to evict costs others the work that they have done. Nobody knows how
+long the wait will be. So a gang waits until that has cost it a part of what the eviction will cost
+the others: most gangs have found room by then, and none waits much longer than it had to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduler.domain.nodes import Mask
+from scheduler.domain.tables import Rows, Times
+from scheduler.domain.workloads import PodStatus
+from scheduler.engine.arguments import number
+from scheduler.engine.eviction.whole_gangs import Plan
+from scheduler.engine.session import Session
+from scheduler.engine.state.gang import Gang
+
+
+class Waits:
+    """Configuration: `waitSeconds` at the least, and `waitPercent` of the time that the pods to be
+    evicted have run.
+    """
+
+    def __init__(self, session: Session, settings: Mapping[str, object]) -> None:
+        self._session = session
+        self._least = number(settings, "waitSeconds", 0)
+        self._share = number(settings, "waitPercent", 0) / 100
+        self._since = _waiting_since(session)
+
+    def are_too_short(self, gang: Gang) -> bool:
+        """Whether nothing is evicted for the gang yet."""
+        return self._waited(gang) < self._least
+
+    def are_too_short_for(self, gang: Gang, plan: Plan) -> bool:
+        """Whether these victims have run too long to be evicted for the gang yet."""
+        return self.seconds_left(gang, plan) > 0
+
+    def seconds_left(self, gang: Gang, plan: Plan) -> float:
+        """How much longer the gang must wait for these victims, as they are now."""
+        needed = self._share * self._longest_run(plan)
+        return max(self._least, needed) - self._waited(gang)
+
+    def worth_seconds(self, gang: Gang) -> float:
+        """For how long the gang's work may be set against the work that an eviction loses.
+
+        As long as it runs. What it has waited counts too, as much as it counts against victims:
+        else a queue of short jobs would never get room from long ones.
+        """
+        expected = float(self._session.snapshot.groups.expected_seconds[gang.row])
+        if not self._share or math.isnan(expected):
+            return math.inf
+        return expected + self._waited(gang) / self._share
+
+    def may_take_more(self, rows: Rows, others: Rows) -> Mask:
+        """Which of these podgroups have waited longer than the other beside it, or run longer."""
+        expected = self._session.snapshot.groups.expected_seconds
+        is_known = ~np.isnan(expected[others])
+        runs_longer = is_known & ~(expected[rows] <= expected[others])
+        longer: Mask = (self._since[rows] < self._since[others]) | runs_longer
+        return longer
+
+    def _waited(self, gang: Gang) -> float:
+        return self._session.snapshot.taken_at - float(self._since[gang.row])
+
+    def _longest_run(self, plan: Plan) -> float:
+        snapshot = self._session.snapshot
+        pods = np.concatenate([victim.pods for victim in plan.victims])
+        ran = snapshot.taken_at - snapshot.pods.started[pods]
+        return float(np.nan_to_num(ran, nan=0.0).max())
+
+
+def _waiting_since(session: Session) -> Times:
+    """By podgroup: since all of its pods that wait are there. Pods that were evicted come back as
+    new ones.
+    """
+    pods = session.snapshot.pods
+    since = session.snapshot.groups.created.copy()
+    waiting = np.flatnonzero(pods.status == PodStatus.PENDING)
+    np.maximum.at(since, pods.group[waiting], pods.created[waiting])
+    return since
