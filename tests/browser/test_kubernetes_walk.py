@@ -182,7 +182,8 @@ def _see_what_others_hold(page: Page) -> None:
     expect(page.locator("main")).to_contain_text(f"{NODES} nodes")
     _pictures(page, "nodes")
     page.goto(f"/nodes/cpu-{GPU_NODES:03d}/")
-    expect(page.locator("main")).to_contain_text("by pods of other schedulers")
+    expect(page.locator("main")).to_contain_text("2.5 CPU by pods of other schedulers")
+    expect(page.locator("main")).to_contain_text("No pods of our schedulers")
     _pictures(page, "node")
 
 
