@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scheduler.admission.reading.queue import queue_manifest
@@ -92,7 +92,9 @@ class QueueWriter:
     volcano_decides: bool
 
     def write(self, change: QueueWrite) -> str:
-        """The resourceVersion of the queue afterwards, "" for one that is gone.
+        """The resourceVersion of the queue afterwards.
+
+        "" for one that is gone, and "0" where a Command alone was to be sent.
 
         Raises `ApiError`, `ChangedMeanwhile` and `FieldDropped`.
         """
@@ -163,6 +165,8 @@ class QueueWriter:
         command = self._command_for(before, after, live)
         if command is not None:
             self._send_command(command, live)
+        if not patch and replace(before, state=after.state) == after:
+            return "0"
         return _version_of(raw)
 
     def _read(self, change: QueueWrite) -> Object:

@@ -226,13 +226,15 @@ class QueueObject:
 
     `spec.state` is the requested state. It comes from `spec.state` of the extended CRD, else from
     the annotation `fumarole.io/state`, else from the state in the status. `named_state` is what one
-    of the first two gave. `state` is the state in the status. `flaws` are the fields that cannot be
-    read as they stand, each in a sentence; the value then has the default.
+    of the first two gave, `is_state_annotated` whether it was the annotation. `state` is the state
+    in the status. `flaws` are the fields that cannot be read as they stand, each in a sentence; the
+    value then has the default.
     """
 
     meta: ObjectMeta
     spec: QueueSpec
     named_state: str | None = None
+    is_state_annotated: bool = False
     state: str = ""
     status: Mapping[str, object] = field(default_factory=dict, hash=False)
     flaws: tuple[str, ...] = ()
@@ -240,6 +242,12 @@ class QueueObject:
     @property
     def is_closed_in_status(self) -> bool:
         return self.state in (QueueState.CLOSING.value, QueueState.CLOSED.value)
+
+    @property
+    def _was_opened_since(self) -> bool:
+        """An annotation that says Closed is ours, of a time before the other controller came."""
+        is_closed = self.is_state_annotated and self.spec.state is QueueState.CLOSED
+        return is_closed and self.state == QueueState.OPEN.value
 
     def requested_state(self, *, follows_status: bool) -> QueueState:
         """Open, Closed or Suspended.
@@ -249,6 +257,8 @@ class QueueObject:
         """
         if follows_status and self.is_closed_in_status:
             return QueueState.CLOSED
+        if follows_status and self._was_opened_since:
+            return QueueState.OPEN
         if self.spec.state in (QueueState.CLOSED, QueueState.SUSPENDED):
             return self.spec.state
         return QueueState.OPEN

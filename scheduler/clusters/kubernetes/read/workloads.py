@@ -42,6 +42,7 @@ def read_queue(raw: Raw) -> QueueObject:
         meta=meta,
         spec=reading.value.spec,
         named_state=_named_state(raw),
+        is_state_annotated=_named_state(raw) is not None and not section(raw, "spec").get(STATE),
         state=status.get("state", ""),
         status=status,
         flaws=_flaws(reading.violations),

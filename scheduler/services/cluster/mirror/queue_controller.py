@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -110,14 +110,22 @@ class QueueController:
     # Status
 
     def _write_statuses(self) -> None:
-        wanted = wanted_statuses(with_suspended=self._knows_state)
-        for name, status in wanted.items():
+        pending = list(self._changed_statuses())
+        if not pending or not self._is_alone():
+            return
+        for queue, changes in pending:
+            if self._is_closed.is_set():
+                return
+            self._write_status(queue, changes)
+
+    def _changed_statuses(self) -> Iterator[tuple[QueueObject, dict[str, Any]]]:
+        for name, status in wanted_statuses(with_suspended=self._knows_state).items():
             queue = self._queues.get(name)
-            if queue is None or self._is_closed.is_set():
+            if queue is None:
                 continue
             changes = changed_fields(queue.status, status)
             if changes:
-                self._write_status(queue, changes)
+                yield queue, changes
 
     def _write_status(self, queue: QueueObject, changes: Mapping[str, Any]) -> None:
         """One that has changed meanwhile, or is gone, is told anew in a moment.

@@ -18,7 +18,7 @@ from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 from scheduler.services.cluster.mirror.membership import BUILT_IN_QUEUES
 from scheduler.services.cluster.mirror.object_rows import QUEUE_COLUMNS, queue_row
 from scheduler.services.cluster.mirror.store import Store
-from scheduler.services.cluster.mirror.table import Table, stored_uid
+from scheduler.services.cluster.mirror.table import Row, Table, stored_uid
 
 _GOES_WITH_A_QUEUE = (Grant, QueueFigures, PlannedDeletion)
 
@@ -80,8 +80,16 @@ def write_queues(
     written = table.write({queue.meta.name: row_of(queue, root) for queue in new})
     rows = {}
     for queue in found:
-        rows[queue.meta.name] = row_of(queue, _parent_id(store, table, queue))
+        row = row_of(queue, _parent_id(store, table, queue))
+        rows[queue.meta.name] = _with_version_kept(table.row(queue.meta.name), row)
     return written | table.write(rows)
+
+
+def _with_version_kept(known: Row, row: Row) -> Row:
+    """A new status makes a new version, but not for those who change what they have read here."""
+    if {**row, "resource_version": known["resource_version"]} == known:
+        return known
+    return row
 
 
 def _parent_id(store: Store, table: Table, queue: QueueObject) -> int | None:

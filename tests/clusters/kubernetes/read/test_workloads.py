@@ -196,3 +196,22 @@ def test_a_command_has_its_fields_at_the_top():
         "science",
     )
     assert (command.target_uid, command.reason) == ("q1", "maintenance")
+
+
+@pytest.mark.parametrize(
+    ("annotated", "in_spec", "state"),
+    [("Closed", None, "Open"), ("Suspended", None, "Suspended"), (None, "Closed", "Closed")],
+)
+def test_where_volcano_opens_queues_our_old_annotation_does_not_keep_one_closed(
+    annotated, in_spec, state
+):
+    raw = {"metadata": {"name": "q", "uid": "1"}, "spec": {}, "status": {"state": "Open"}}
+    if annotated:
+        raw["metadata"]["annotations"] = {"fumarole.io/state": annotated}
+    if in_spec:
+        raw["spec"]["state"] = in_spec
+
+    found = read_queue(raw)
+
+    assert found.requested_state(follows_status=True) == state
+    assert found.requested_state(follows_status=False) == (annotated or in_spec)

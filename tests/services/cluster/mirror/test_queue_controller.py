@@ -9,9 +9,10 @@ import pytest
 
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.credentials import from_kubeconfig
-from scheduler.clusters.kubernetes.read.workloads import read_command
+from scheduler.clusters.kubernetes.read.workloads import read_command, read_queue
 from scheduler.models import Command
 from scheduler.services.cluster.mirror.queue_controller import (
+    QueueController,
     carry_out_commands,
     changed_fields,
     wanted_statuses,
@@ -20,6 +21,7 @@ from scheduler.services.cluster.queue_writes import ClusterAway
 from tests.control_plane.fake.faults import Answer
 from tests.control_plane.objects import QUEUES
 from tests.fake_cluster import COMMANDS, FakeCluster, fake_cluster
+from tests.fake_cluster import QUEUES as QUEUE
 from tests.mirrored import podgroup
 
 pytestmark = pytest.mark.django_db
@@ -96,6 +98,34 @@ def test_a_command_waits_for_an_api_server_that_is_away(client, cluster):
 
     assert cluster.queue("research")["spec"]["state"] == "Closed"
     assert waiting(cluster) == []
+
+
+def told_controller(client: Client, cluster: FakeCluster, *, alone: bool = True) -> QueueController:
+    controller = QueueController(client, frozenset({"state"}), lambda: alone)
+    controller.tell([read_queue(each) for each in cluster.server.store.list(QUEUE, "")[0]], ())
+    return controller
+
+
+def test_a_status_is_left_alone_where_others_write_it(client, cluster):
+    told_controller(client, cluster, alone=False).step()
+    assert "status" not in cluster.queue("research")
+
+    told_controller(client, cluster).step()
+    assert cluster.queue("research")["status"]["state"] == "Open"
+
+
+def test_a_queue_that_a_webhook_refuses_to_name_a_state_for_stops_no_other(client, cluster):
+    cluster.has("vision", parent="research")
+    cluster.has("zebra", parent="root")
+    cluster.changes("research", lambda queue: {**queue, "spec": {"state": "Closed"}})
+    cluster.tells()
+    message = 'admission webhook "x" denied the request: it breaks a rule'
+    cluster.server.plan("PATCH", f"{QUEUES}/vision", Answer(409, "Conflict", message))
+
+    told_controller(client, cluster).step()
+
+    assert "status" not in cluster.queue("vision")
+    assert cluster.queue("zebra")["status"]["state"] == "Open"
 
 
 def test_a_status_counts_podgroups_and_says_the_state(cluster):

@@ -686,3 +686,18 @@ def test_the_end_of_a_job_is_known_from_its_state():
 
     assert Job.objects.get(name="done").finished_at == BEGINNING
     assert Job.objects.get(name="runs").finished_at is None
+
+
+def test_a_new_status_alone_is_no_new_version_of_a_queue():
+    """Whoever changes a queue that they have read is not told of a change that is none."""
+    cluster = MadeUpCluster()
+    first = queue("research", weight=2)
+    cluster.has(first)
+    read = Queue.objects.get(name="research").resource_version
+
+    later = moved(first, status={"running": 3})
+    cluster.has(later)
+    assert Queue.objects.get(name="research").resource_version == read
+
+    cluster.has(moved(later, spec=replace(later.spec, weight=5)))
+    assert Queue.objects.get(name="research").resource_version > read
