@@ -7,6 +7,10 @@ import ssl
 import sys
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import connection
 
 from tests.control_plane.certificates import Authority
 from tests.control_plane.plane import ControlPlane
@@ -14,8 +18,17 @@ from tests.control_plane.process import Process
 from tests.running import BASE, random_port
 
 
+def database_of_tests() -> str:
+    """The address of the database that this test uses."""
+    name = str(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    server = urlsplit(os.environ["DATABASE_URL"])
+    return server._replace(path=f"/{name}").geturl()
+
+
 class TlsConsole:
-    """uvicorn on the database that it is given. It keeps its address when it is started again."""
+    """uvicorn on the database at that address. It keeps its own when it is started again."""
 
     def __init__(
         self, plane: ControlPlane, database: str, folder: Path, **environment: str
@@ -27,9 +40,9 @@ class TlsConsole:
         self._process: Process | None = None
         self._environment = {
             **os.environ,
-            "DATABASE_URL": f"sqlite:///{database}",
+            "DATABASE_URL": database,
             "REDIS_URL": "redis://127.0.0.1:1/0",  # webhooks need none
-            "SECRET_KEY": "x" * 60,
+            "SECRET_KEY": settings.SECRET_KEY,
             "ALLOWED_HOSTS": "127.0.0.1",
             "SCHEDULER_CLUSTER": "kubernetes",
             "KUBECONFIG": str(plane.kubeconfig),

@@ -96,6 +96,23 @@ def podgroup(name: str, *, queue: str = "default", min_member: int = 1) -> dict[
     }
 
 
+def command(action: str, queue: dict[str, Any]) -> dict[str, Any]:
+    """An order on Volcano's bus to a queue of the cluster."""
+    target = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "name": queue["metadata"]["name"],
+        "uid": queue["metadata"]["uid"],
+    }
+    return {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": {"generateName": f"{target['name']}-", "namespace": "default"},
+        "target": target,
+        "action": action,
+    }
+
+
 def volcano_job(name: str, *, queue: str = "default", replicas: int = 1) -> dict[str, Any]:
     """A Job of Volcano's with one task."""
     template = {"spec": {**pod("ignored", scheduler="volcano")["spec"], "restartPolicy": "Never"}}

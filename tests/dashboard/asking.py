@@ -20,7 +20,7 @@ from tests.control_plane.plane import ControlPlane, ProgramFailed
 from tests.mirrored import kubernetes_mode
 
 _HOOKS = "/apis/admissionregistration.k8s.io/v1"
-_CONFIGURATIONS = (
+CONFIGURATIONS = (
     f"{_HOOKS}/validatingwebhookconfigurations/fumarole-validate",
     f"{_HOOKS}/mutatingwebhookconfigurations/fumarole-mutate",
 )
@@ -44,7 +44,7 @@ def asked(plane: ControlPlane, console: TlsConsole, *options: str) -> Iterator[N
     try:
         yield
     finally:
-        for path in _CONFIGURATIONS:
+        for path in CONFIGURATIONS:
             plane.api.delete(path)
         wait_until(lambda: not _is_asked(plane), "the API server to ask nobody")
 

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from django.contrib.auth import get_user_model
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
 
 from scheduler.services.accounts.access import create_token, grant_role
@@ -165,14 +164,15 @@ def job(
 @pytest.fixture(scope="module")
 def console_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleOf]:
     """One console for all tests of a module: to start it takes longer than most of them."""
-    from tests.control_plane.console import TlsConsole  # most runs need none
+    # most runs need none
+    from tests.control_plane.console import TlsConsole, database_of_tests
 
     running: dict[str, TlsConsole] = {}
 
     def start(plane: ControlPlane) -> TlsConsole:
         if plane.address not in running:
-            database = str(connection.settings_dict["NAME"])
-            console = TlsConsole(plane, database, tmp_path_factory.mktemp("console"))
+            folder = tmp_path_factory.mktemp("console")
+            console = TlsConsole(plane, database_of_tests(), folder)
             running[plane.address] = console
             console.start()
         return running[plane.address]

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from django.db import connection
 from django.utils import timezone
 
 from scheduler.models import Mirror, PodGroup, Queue
 from tests.control_plane import objects, programs
 from tests.control_plane.api import ApiError
-from tests.control_plane.console import TlsConsole
+from tests.control_plane.console import TlsConsole, database_of_tests
 from tests.control_plane.objects import QUEUES, wait_until
 from tests.control_plane.plane import ControlPlane, ProgramFailed
 from tests.dashboard.asking import (
@@ -365,8 +364,7 @@ def test_an_api_server_that_shows_the_token_is_answered(tmp_path: Path):
     settings = tmp_path / "admission.yaml"
     option = f"--admission-control-config-file={settings}"
     plane = ControlPlane(programs.find(), tmp_path / "plane", api_server_options=[option])
-    database = str(connection.settings_dict["NAME"])
-    console = TlsConsole(plane, database, tmp_path, ADMISSION_TOKEN=_TOKEN)
+    console = TlsConsole(plane, database_of_tests(), tmp_path, ADMISSION_TOKEN=_TOKEN)
     settings.write_text(yaml.safe_dump(_admission_settings(tmp_path / "token.yaml")))
     _write_token(tmp_path / "token.yaml", console.address, "a wrong one")
     with plane, running(console), asked(plane, console):
