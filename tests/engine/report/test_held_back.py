@@ -6,6 +6,8 @@ import pytest
 
 from scheduler.domain.queues import QueueState
 from scheduler.domain.reasons import ReasonCode
+from scheduler.domain.workloads import Constraint
+from scheduler.engine.presets import DEFAULT_POLICY
 from tests.engine.builders import (
     CAPACITY,
     TREE,
@@ -28,6 +30,23 @@ def test_on_hold_repeats_the_words_of_whoever_holds_it():
     )
 
     assert (found.code, found.message) == (ReasonCode.ON_HOLD, "On hold: released on Monday.")
+
+
+def test_what_is_not_supported_is_named():
+    asks = {"constraint": Constraint(unsupported=("host ports (hostPort)",))}
+
+    found = explained(
+        DEFAULT_POLICY,
+        nodes=[node("n1")],
+        queues=[queue("default")],
+        jobs=[job("new", cpu=1, pod=asks)],
+    )
+
+    assert (found.code, found.figures) == (
+        ReasonCode.NOT_SUPPORTED,
+        {"fields": ["host ports (hostPort)"]},
+    )
+    assert found.message == "Its pods ask for what is not supported here: host ports (hostPort)."
 
 
 def test_paused_scheduling_decides_nothing_and_says_so():

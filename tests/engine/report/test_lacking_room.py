@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from scheduler.domain.pod_rules import PodRules, PodSelector, PodTerm
 from scheduler.domain.reasons import ReasonCode
-from scheduler.domain.workloads import Phase, PodStatus
+from scheduler.domain.requirements import Requirement
+from scheduler.domain.workloads import Constraint, Phase, PodStatus
+from scheduler.engine.presets import DEFAULT_POLICY
 from tests.engine.builders import (
     BASIC,
     CAPACITY,
@@ -138,6 +141,28 @@ def test_a_gang_for_which_there_is_room_only_in_part():
         {"resource": "cpu", "placeable": 3, "minMember": 4},
     )
     assert found.message == "There is room for 3 of the 4 pods that must start together."
+
+
+def test_rules_between_pods_exclude_nodes_that_have_room():
+    selector = PodSelector((Requirement("app", "In", ("db",)),))
+    rules = PodRules(anti_affinity=(PodTerm(selector, "kubernetes.io/hostname"),))
+    pod = {"labels": {"app": "db"}, "constraint": Constraint(rules=rules)}
+    jobs = [job("a", cpu=1, on="n1", pod=pod), job("new", tasks=2, cpu=1, pod=pod)]
+
+    found = explained(
+        DEFAULT_POLICY,
+        nodes=[node("n1"), node("n2")],
+        queues=[queue("default")],
+        jobs=jobs,
+    )
+
+    assert (found.code, found.figures) == (
+        ReasonCode.POD_RULES_NOT_MET,
+        {"nodes": 2, "excluded": 2, "placeable": 1, "minMember": 2},
+    )
+    assert found.message == (
+        "Places for 1 of the 2 pods, then no node: 2 of 2 already run a pod of app=db."
+    )
 
 
 def test_room_in_pieces():

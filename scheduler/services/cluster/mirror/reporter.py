@@ -195,7 +195,7 @@ class Reporter:
         sentences = set()
         for pod in store.pods_of(told.key):
             wanted = self._wanted_condition(told, pod, pod_ids)
-            if wanted is None or is_told(pod.scheduled, wanted):
+            if wanted is None or says_the_same(pod.scheduled, wanted):
                 continue
             yield _Report(group_id, partial(self._tell_pod, pod, wanted))
             sentence = without_figures(wanted.message.replace(pod.meta.key, ""))
@@ -269,7 +269,7 @@ def _has_conditions(podgroup: PodGroupObject, wanted: list[dict[str, Any]]) -> b
     known = {each.type: each for each in podgroup.conditions}
     return all(
         each["type"] in known
-        and is_told(
+        and says_the_same(
             known[each["type"]],
             Condition(each["type"], each["status"], each["reason"], each["message"]),
         )
@@ -298,7 +298,7 @@ def _others(podgroup: PodGroupObject, wanted: list[dict[str, Any]]) -> list[dict
     return found
 
 
-def is_told(known: Condition | None, wanted: Condition) -> bool:
+def says_the_same(known: Condition | None, wanted: Condition) -> bool:
     """Other figures in the same sentence are no news."""
     if known is None:
         return False
