@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 from scheduler.supervisor.orphans import die_with_parent
 
-_PATIENCE_SECONDS = 120.0  # how long a broken start may take; a swamped machine is slow
+_PATIENCE_SECONDS = 300.0  # how long a broken start may take; a swamped machine is slow
 _STOP_SECONDS = 3.0  # with open watches the API server would take a minute
 
 
