@@ -123,10 +123,10 @@ def test_the_pill_lies_on_nothing_on_a_phone(signed_in: Opens, state: str, words
     expect(page.locator("#pill")).to_have_text("Live")
 
     page.locator("#pill").evaluate(
-        (
-            "(pill, [state, words]) => { pill.dataset.state = state; "
-            "pill.lastChild.textContent = words }"
-        ),
+        """(pill, [state, words]) => {
+          pill.dataset.state = state;
+          pill.querySelector(".pill-text").textContent = words;
+        }""",
         [state, words],
     )
     ends, begins = page.evaluate("""() => {
