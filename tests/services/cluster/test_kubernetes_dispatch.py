@@ -17,6 +17,7 @@ from tests.control_plane.fake.faults import Answer, Reset
 from tests.control_plane.fake.resources import resource_of
 from tests.scheduled import (
     GROUP,
+    PODGROUPS,
     PODS,
     ScheduledCluster,
     phase,
@@ -234,6 +235,19 @@ def test_own_pods_keep_their_room_whatever_the_mirror_says(cluster):
     cluster.sits()
 
     assert phases() == {"first": "Binding", "second": "Pending"}
+
+
+def test_a_pod_that_loses_its_podgroup_while_it_is_bound_keeps_its_room(cluster):
+    cluster.has_gang("gang", 1, cpu="8")
+    cluster.sits()
+    assert phase("gang-0") == "Binding"
+
+    cluster.server.store.delete(PODGROUPS, "default", "gang")
+    cluster.has_pod("second", cpu="8")
+    cluster.sits()
+
+    assert phases() == {"second": "Pending"}
+    assert Node.objects.get().taken.amount("cpu") == 8000
 
 
 @pytest.mark.both_databases

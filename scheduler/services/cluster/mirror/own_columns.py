@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from scheduler.clusters.kubernetes.values import PodObject
-from scheduler.models import PodGroup
+from scheduler.models import Pod, PodGroup
 from scheduler.services.cluster.mirror.object_rows import pod_phase
 from scheduler.services.cluster.mirror.table import SharedColumns
 
@@ -38,3 +38,13 @@ def reopen_podgroups(ids: Collection[int]) -> None:
     if ids:
         over = PodGroup.objects.filter(pk__in=ids, phase="Completed")
         over.update(phase="Pending", finished_at=None)
+
+
+def nodes_of_bound(uids: Collection[str]) -> list[tuple[str, str]]:
+    """Of these pods, by stored uid, those that we bind, each with its node."""
+    if not uids:
+        return []
+    bound = Pod.objects.filter(
+        uid__in=list(uids), phase__in=("Binding", "Bound"), node__isnull=False
+    )
+    return [(uid.hex, node) for uid, node in bound.values_list("uid", "node__name") if node]

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from scheduler.clusters.kubernetes.resources import PODS, QUEUES
 from scheduler.clusters.kubernetes.values import PodObject
+from scheduler.services.cluster.mirror import own_columns
 from scheduler.services.cluster.mirror.membership import Membership
 from scheduler.services.cluster.mirror.plain_objects import PlainObjects
 from scheduler.services.cluster.mirror.pod_rules import ForeignPodsOnNodes, RuleWatch
@@ -40,6 +41,7 @@ class MirrorWriter:
         """
         self._store = store
         self._follows_status = follows_status
+        self._schedules = schedules
         self._membership = Membership(store, scheduler_names)
         self._taken = TakenRoom()
         self._tables = MirrorTables(schedules=schedules)
@@ -105,7 +107,23 @@ class MirrorWriter:
             else:
                 wanted[stored_uid(uid)] = None
                 work.nodes.update(self._count(uid, pod))
+        if self._schedules:
+            self._keep_room_of_bound(work, wanted)
         return wanted
+
+    def _keep_room_of_bound(self, work: Work, wanted: WantedPods) -> None:
+        """A pod may lose its podgroup while it is being bound: its room is kept all the same."""
+        losing = {}
+        for uid in work.pod_uids:
+            pod = self._store.pod(uid)
+            row = stored_uid(uid)
+            if pod is None or pod.node or pod.meta.deleted:
+                continue
+            if wanted[row] is None and row in self._tables.pods:
+                losing[row] = pod
+        for uid, node in own_columns.nodes_of_bound(losing):
+            pod = losing[uid]
+            work.nodes.update(self._taken.put(pod.meta.uid, node, pod.requests))
 
     def _count(self, uid: str, pod: PodObject | None) -> set[str]:
         """The nodes whose sums changed."""
