@@ -9,20 +9,27 @@ from typing import Any
 
 from django.utils import timezone
 
+from scheduler.clusters.kubernetes import resources
 from scheduler.clusters.kubernetes.read import READERS
-from scheduler.clusters.kubernetes.resources import FOLLOWED
 from scheduler.models import Decision, Mirror, Pod
 from scheduler.services.cluster import api_client
 from scheduler.services.sessions.runner import SessionRunner
 from tests.control_plane import objects
 from tests.control_plane.fake.resources import resource_of
 from tests.control_plane.fake.server import FakeApiServer
-from tests.mirrored import RESOURCES, MadeUpCluster, kubernetes_mode
+from tests.mirrored import MadeUpCluster, kubernetes_mode
 
 NODES = resource_of("v1", "nodes")
 PODS = resource_of("v1", "pods")
 PODGROUPS = resource_of("scheduling.volcano.sh/v1beta1", "podgroups")
 QUEUES = resource_of("scheduling.volcano.sh/v1beta1", "queues")
+_TOLD = (
+    resources.NAMESPACES,
+    resources.NODES,
+    resources.QUEUES,
+    resources.PODGROUPS,
+    resources.PODS,
+)
 GROUP = "scheduling.k8s.io/group-name"
 
 
@@ -64,9 +71,7 @@ class ScheduledCluster:
     def tells(self) -> None:
         """The mirror hears everything, and that just now."""
         found = []
-        for resource in FOLLOWED:
-            if resource not in RESOURCES.values():
-                continue
+        for resource in _TOLD:
             place = resource_of(resource.api_version, resource.plural)
             items, _ = self.server.store.list(place, "")
             found += [READERS[resource](item) for item in items]
