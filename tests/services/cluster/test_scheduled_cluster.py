@@ -136,16 +136,21 @@ def test_gangs_and_single_pods_run_and_no_node_holds_more_than_it_has(control_pl
     api.post(PODS, objects.pod("single", cpu="2"))
 
     with control_plane.kwok(), scheduling(control_plane):
-        Worker().work_until(lambda: phases(api)["Running"] == 5, "what fits to run")
+        worker = Worker()
+        worker.work_until(lambda: phases(api)["Running"] == 5, "what fits to run")
 
         assert phases(api) == {"Running": 5, "Pending": 3}  # the large gang waits as a whole
         assert max(cores_in_use(api).values()) <= 4
         wait_until(
             lambda: Pod.objects.filter(phase="Running").count() == 4, "the mirror to tell so"
         )
-        wait_until(lambda: why(api, "large-0") == "Unschedulable", "the waiting pods to say why")
+        worker.work_until(
+            lambda: why(api, "large-0") == "Unschedulable", "the waiting pods to say why"
+        )
         assert why(api, "single") == ""
-        wait_until(lambda: podgroup_phase(api, "gang") == "Running", "the podgroup to say it")
+        worker.work_until(
+            lambda: podgroup_phase(api, "gang") == "Running", "the podgroup to say it"
+        )
 
 
 def test_a_queue_takes_back_what_it_deserves(control_plane):
