@@ -11,7 +11,7 @@ from scheduler.clusters.kubernetes.values import Condition
 from scheduler.models import PodGroup
 from scheduler.services.cluster.api_client import client_of_process
 from scheduler.services.cluster.dispatch import dispatch
-from scheduler.services.cluster.mirror.reporter import Reporter, is_told, status_changes
+from scheduler.services.cluster.mirror.reporter import Reporter, says_the_same, status_changes
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer
 from tests.control_plane.fake.resources import resource_of
@@ -148,11 +148,13 @@ def test_what_fails_is_told_again(cluster, reporter):
 def test_other_figures_are_no_news():
     known = Condition("PodScheduled", "False", "Unschedulable", "36 of 40 nodes are full")
 
-    assert is_told(
+    assert says_the_same(
         known, Condition("PodScheduled", "False", "Unschedulable", "37 of 40 nodes are full")
     )
-    assert not is_told(known, Condition("PodScheduled", "False", "QueueClosed", known.message))
-    assert not is_told(None, known)
+    assert not says_the_same(
+        known, Condition("PodScheduled", "False", "QueueClosed", known.message)
+    )
+    assert not says_the_same(None, known)
 
 
 def test_a_condition_of_another_type_holds_no_longer():
