@@ -79,7 +79,7 @@ def test_gangs_of_other_queues_are_left_alone():
 
 
 @pytest.mark.parametrize(
-    ("ran", "evictions", "victims"), [(50, 0, 0), (150, 0, 8), (150, 1, 0), (250, 1, 8)]
+    ("ran", "evictions", "victims"), [(50, 0, 0), (150, 0, 8), (350, 1, 0), (450, 1, 8)]
 )
 def test_gangs_that_have_just_started_are_left_in_peace_and_longer_each_time(
     ran, evictions, victims
