@@ -94,6 +94,7 @@ POD_STATUS: Final = (
     "task",
     "node",
     "borrowed",
+    "disruptionBudgets",
     "message",
     "exitCode",
     "conditions",
