@@ -144,7 +144,8 @@ def check_cluster() -> str:
         why = facts.problem or "Is the watcher running?"
         raise NotReadyError(f"The cluster was not heard for {facts.silent_seconds:.0f} s. {why}")
     if not facts.synced:
-        raise NotReadyError("The cluster is being read. Sessions begin when all of it is known.")
+        why = facts.problem or "Sessions begin when all of it is known."
+        raise NotReadyError(f"The cluster is being read. {why}")
     return f"heard {facts.silent_seconds:.1f} s ago; mode {facts.mode}"
 
 

@@ -111,6 +111,8 @@ def _cluster_notice() -> Notice | None:
             "at": facts.heard_at.astimezone(UTC).isoformat(),
             "after": f"now; what is shown of it may be old. {why}",
         }
+    if facts.problem:
+        return _not_ready(f"The cluster cannot be read whole. {facts.problem}")
     notice = _not_ready("The cluster is being read. Sessions begin when all of it is known.")
     return {**notice, "level": "warning"}
 

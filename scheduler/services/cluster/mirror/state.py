@@ -66,9 +66,9 @@ def note_written(positions: Mapping[str, str], now: datetime) -> None:
     Mirror.objects.filter(pk=1, synced_at=None).update(synced_at=now)
 
 
-def note_heard(at: datetime) -> None:
-    """The API server answers, whether or not anything has changed."""
-    Mirror.objects.filter(pk=1).update(heard_at=at, problem="")
+def note_heard(at: datetime, problem: str = "") -> None:
+    """The API server answers, whether or not anything has changed. It may still refuse a part."""
+    Mirror.objects.filter(pk=1).update(heard_at=at, problem=problem[:512])
 
 
 def note_problem(problem: str) -> None:

@@ -18,6 +18,7 @@ from typing import Protocol
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from scheduler.clusters.kubernetes.errors import Forbidden
 from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES, Resource
 from scheduler.clusters.kubernetes.watch_events import Lost, Unreadable
 from scheduler.conf import conf, schedules_cluster
@@ -158,6 +159,7 @@ class _Following:
         self._is_loaded = False
         self._heard_noted = time.monotonic()
         self._is_silent = False  # and somebody was told so
+        self._refused: dict[Resource, str] = {}  # the API server's words
 
     def run(self, keeper: lease.Keeper) -> None:
         while not self._watcher.is_stopped() and not self._feed.must_begin_anew():
@@ -178,13 +180,29 @@ class _Following:
     def _take(self, event: Event) -> None:
         match event:
             case Lost():
-                logger.info("%s is not heard: %s", event.resource.name, in_a_line(event.error))
+                self._note_lost(event)
             case Unreadable():
                 logger.warning(
                     "%s %s cannot be read: %s", event.resource.kind, event.key, event.problem
                 )
             case _:
                 self._store.take(event)
+
+    def _note_lost(self, event: Lost) -> None:
+        words = in_a_line(event.error)
+        logger.info("%s is not heard: %s", event.resource.name, words)
+        if isinstance(event.error, Forbidden):
+            self._refused[event.resource] = words
+
+    def _missing_rights(self) -> str:
+        """Why the mirror is not complete, for people. Nothing is written until all is listed."""
+        for resource, words in self._refused.items():
+            if resource not in self._store.listed:
+                return (
+                    f"The account may not read {resource.plural}: {words} "
+                    "Grant it the right: manage.py kubernetes install"
+                )
+        return ""
 
     def _write(self) -> None:
         """A failure leaves the tables as they were, and memory in doubt: it is read again."""
@@ -223,7 +241,7 @@ class _Following:
         self._is_silent = False
         self._heard_noted = now
         self._watcher.cluster_answers()
-        state.note_heard(_moment_before(silent))
+        state.note_heard(_moment_before(silent), self._missing_rights())
 
 
 def collect(events: queue.Queue[Event]) -> Iterator[Event]:

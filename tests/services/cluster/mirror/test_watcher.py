@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
+from scheduler.clusters.kubernetes.errors import Forbidden
 from scheduler.clusters.kubernetes.resources import NODES, PODS
-from scheduler.clusters.kubernetes.watch_events import Changed, Listed
+from scheduler.clusters.kubernetes.watch_events import Changed, Listed, Lost
 from scheduler.models import Mirror, Node
 from scheduler.services.cluster.mirror import state, watcher
 from scheduler.services.cluster.mirror.flush import WATCHER
@@ -127,3 +128,17 @@ def test_what_comes_within_a_moment_is_one_batch():
 
     assert len(list(collect(events))) == 3
     assert list(collect(queue.Queue())) == []
+
+
+def test_a_right_that_is_missing_is_named_until_it_is_there():
+    feed = MadeUpFeed()
+    with running(feed):
+        assert feed.is_connected.wait(60)
+        feed.events.put(Lost(PODS, Forbidden("GET /api/v1/pods", 403, "pods is forbidden.")))
+        wait_until(
+            lambda: Mirror.objects.filter(problem__contains="may not read pods").exists(),
+            "the missing right to be told",
+        )
+        feed.events.put(Listed(PODS, "1", ()))
+        wait_until(lambda: Mirror.objects.filter(problem="").exists(), "the problem to be over")
+        wait_until(is_synced, "the first write")
