@@ -17,7 +17,7 @@ from dashboard.api.framework.endpoint import Endpoint
 from dashboard.api.framework.formats import CSVRenderer
 from dashboard.api.objects import record_object
 from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from dashboard.http.exports import all_rows
 from dashboard.http.visibility import Visibility
 from dashboard.present.comparison import (
@@ -35,6 +35,13 @@ from scheduler.selectors.sessions.comparison import (
     comparisons_for,
     summary_of,
     within_window,
+)
+
+_QUEUE = query_parameter("queue", "Only of this queue and those below it.")
+_WINDOW = query_parameter(
+    "window",
+    f"How far back. {DEFAULT_WINDOW} where nothing is given.",
+    {"type": "string", "enum": list(WINDOWS)},
 )
 
 
@@ -80,11 +87,13 @@ class ComparisonTotals(Endpoint):
     """How often both agree; `queue` and `window` (1h, 24h, 7d) limit it."""
 
     basename = "comparison"
+    parameters = frozenset({"queue", "window"})
     rules: ClassVar[permissions.Rules] = {"get": permissions.MEMBER}
     operations: ClassVar[Operations] = {
         "get": Operation(
             schema.ComparisonTotals,
             summary="How often another scheduler and ours agree, by queue and window",
+            parameters=(_QUEUE, _WINDOW),
         )
     }
 

@@ -123,6 +123,20 @@ def test_the_api_filters_by_verdict(admin):
     assert admin.get("/api/v1/comparisons/?verdict=nonsense").status_code == 400
 
 
+def test_totals_are_limited_by_queue_and_window(admin):
+    Comparison.objects.filter(podgroup_name="default/late").update(
+        since=timezone.now() - timedelta(hours=2)
+    )
+
+    lately = admin.get("/api/v1/comparison/?window=1h").json()["status"]
+    of_research = admin.get("/api/v1/comparison/?window=24h&queue=research").json()["status"]
+
+    assert lately["window"] == "1h"
+    assert lately["starts"]["decided"] == 2
+    assert of_research["starts"] == {"agreed": 1, "decided": 2, "rate": 0.5}
+    assert admin.get("/api/v1/comparison/?window=2h").status_code == 400
+
+
 def test_an_empty_page_says_what_it_waits_for(admin):
     Comparison.objects.all().delete()
 
