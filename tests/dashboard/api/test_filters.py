@@ -26,6 +26,7 @@ LISTS = {
     "sessions": filters.SessionFilters,
     "decisions": filters.DecisionFilters,
     "evictions": filters.EvictionFilters,
+    "comparisons": filters.ComparisonFilters,
     "events": filters.EventFilters,
     "audit": filters.AuditFilters,
     "grants": filters.GrantFilters,
@@ -44,6 +45,8 @@ FIXED = {
     "deeds",
     "consequences",
     "role",
+    "verdict",
+    "about",
 }
 OPEN = {("events", "reason")}  # whatever a cluster reports can be the reason of an event
 WORDS = [

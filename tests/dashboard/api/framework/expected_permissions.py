@@ -75,6 +75,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "sessions": {"list": MEMBER, "retrieve": MEMBER, "scenario": CLUSTER},
     "decisions": {"list": ANY, "retrieve": QUEUE_READ},
     "evictions": {"list": ANY, "retrieve": QUEUE_READ},
+    "comparisons": {"list": ANY, "retrieve": QUEUE_READ},
     "events": {"list": ANY, "retrieve": QUEUE_READ},
     "audit": {"list": ("admin", "admin"), "retrieve": ("admin", "hidden")},
     "users": {
@@ -103,6 +104,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         ),  # what was refused of one's own run: each job asks again
     },
     "policyversions": dict.fromkeys(("list", "retrieve"), MEMBER),
+    "comparison": {"get": MEMBER},
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/presets": {"get": MEMBER},
     "policy/validate": {"post": MEMBER},

@@ -139,7 +139,13 @@ def _scenario() -> bytes:
 def _rows_of_sessions() -> None:
     from django.utils import timezone
 
-    from scheduler.models import Decision, Eviction, SavedScenario, SchedulingSession
+    from scheduler.models import (
+        Comparison,
+        Decision,
+        Eviction,
+        SavedScenario,
+        SchedulingSession,
+    )
 
     SavedScenario.objects.create(
         session_number=1,
@@ -161,6 +167,13 @@ def _rows_of_sessions() -> None:
             podgroup_name="x",
             action="reclaim",
             **shared,
+        )
+        Comparison.objects.create(
+            about=Comparison.START,
+            podgroup_number=1,
+            podgroup_name="default/x",
+            queue_name=f"{place}-leaf",
+            since=timezone.now(),
         )
 
 
@@ -293,10 +306,11 @@ def _object(name: str, place: str, who: Caller, world: World) -> str:
         return str(_view_of(who))
     if name == "bulkruns":
         return str(_run_of(who))
-    if name in ("decisions", "evictions"):
-        from scheduler.models import Decision, Eviction
+    if name in ("decisions", "evictions", "comparisons"):
+        from scheduler.models import Comparison, Decision, Eviction
 
-        model: Any = {"decisions": Decision, "evictions": Eviction}[name]
+        models = {"decisions": Decision, "evictions": Eviction, "comparisons": Comparison}
+        model: Any = models[name]
         return str(model.objects.get(queue_name=f"{place}-leaf").pk)
     return world.objects.get((name, place), "")
 
