@@ -34,7 +34,11 @@ from tests.dashboard.asking import ConsoleOf, asked, stored
 from tests.running import BASE
 from tests.services.cluster.test_queues_both_ways import watching
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kubernetes]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.kubernetes,
+    pytest.mark.both_databases,
+]
 
 KIND = "queues.scheduling.volcano.sh"
 
