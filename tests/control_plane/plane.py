@@ -117,7 +117,10 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """Each request of our account, as a line of JSON. Of all tests that share the server."""
+        """Each request of our account, and whoever writes the status of a queue.
+
+        A line of JSON each. Of all tests that share the server.
+        """
         return self.folder / "audit.log"
 
     def user(self, name: str, group: str = "tests") -> Path:
@@ -288,8 +291,13 @@ class ControlPlane:
         ]
 
     def _write_audit_policy(self) -> Path:
-        """What our account asks for is noted, and nothing else."""
-        rules = [{"level": "Metadata", "users": [ACCOUNT]}, {"level": "None"}]
+        """What our account asks for is noted, and who writes the status of queues."""
+        status = {"group": "scheduling.volcano.sh", "resources": ["queues/status"]}
+        rules = [
+            {"level": "Metadata", "users": [ACCOUNT]},
+            {"level": "Metadata", "resources": [status]},
+            {"level": "None"},
+        ]
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",

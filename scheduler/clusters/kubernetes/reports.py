@@ -19,6 +19,8 @@ from scheduler.clusters.kubernetes.values import Condition, ObjectMeta
 
 EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event", namespaced=True)
 CONTROLLER: Final = "fumarole.io/scheduler"
+VOLCANO_STATE_MANAGER: Final = "queue-controller"
+"""The name under which Volcano's queue controller applies `status.state`."""
 _LONGEST_NOTE: Final = 1024
 _LONGEST_NAME: Final = 253 - 17  # a dot and 16 hexadecimal digits follow
 
@@ -101,8 +103,39 @@ def _event_name(about: ObjectMeta) -> str:
 
 def set_queue_status(client: Client, queue: ObjectMeta, status: Mapping[str, Any]) -> None:
     """These fields of the status, if nobody has changed the queue since it was read."""
-    change = {"metadata": _versions_of(queue), "status": dict(status)}
-    client.patch(QUEUES, queue.name, change, subresource="status")
+    versions = _versions_of(queue)
+    others = dict(status)
+    state = others.pop("state", None)
+    if state is not None:
+        versions["resourceVersion"] = _apply_queue_state(client, queue, state)
+    if others:
+        change = {"metadata": versions, "status": others}
+        client.patch(QUEUES, queue.name, change, subresource="status")
+
+
+def _apply_queue_state(client: Client, queue: ObjectMeta, state: str) -> str:
+    """Gives the version that the queue has then.
+
+    Volcano's controller applies the state without force. If we owned the field under a name of
+    our own, Volcano could never again open a queue that we closed, even with Fumarole gone. So we
+    apply it under Volcano's name. That name owns nothing but the state: each apply by Volcano
+    names only the state, and would remove everything else that the name owns.
+    """
+    body = {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "metadata": {"name": queue.name, **_versions_of(queue)},
+        "status": {"state": state},
+    }
+    applied = client.apply(
+        QUEUES,
+        queue.name,
+        body,
+        subresource="status",
+        field_manager=VOLCANO_STATE_MANAGER,
+        force=True,  # somebody may have set it by hand
+    )
+    return str(applied["metadata"]["resourceVersion"])
 
 
 def set_podgroup_status(client: Client, group: ObjectMeta, status: Mapping[str, Any]) -> None:

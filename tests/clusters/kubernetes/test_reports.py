@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from scheduler.clusters.kubernetes.errors import Conflict
+from scheduler.clusters.kubernetes.client import Client
+from scheduler.clusters.kubernetes.errors import Conflict, NotFound
 from scheduler.clusters.kubernetes.read import READERS
 from scheduler.clusters.kubernetes.reports import (
     EVENTS,
@@ -95,6 +97,60 @@ def test_the_status_of_a_queue_is_written_beside_its_spec(real_client):
     )
     with pytest.raises(Conflict):
         set_queue_status(real_client, queue, {"state": "Closed"})
+
+
+def test_volcano_may_apply_another_state_and_leaves_the_rest_of_the_status(real_client):
+    """As its controller does: without force, and with nothing but the state."""
+    queue = meta_of(QUEUES, real_client.create(QUEUES, objects.queue("science")))
+    set_queue_status(real_client, queue, {"state": "Closed", "running": 2})
+
+    opened = apply_as_volcano(real_client, "Open")
+
+    assert opened["status"] == {"state": "Open", "running": 2}
+    queue = meta_of(QUEUES, opened)
+    set_queue_status(real_client, queue, {"state": "Closing", "running": 1})
+    set_queue_status(real_client, meta_of(QUEUES, stored_queue(real_client)), {"pending": 3})
+    assert stored_queue(real_client)["status"] == {"state": "Closing", "running": 1, "pending": 3}
+    assert apply_as_volcano(real_client, "Closed")["status"]["state"] == "Closed"
+
+
+def test_a_state_that_somebody_set_by_hand_is_taken_over_for_volcano(real_client):
+    real_client.create(QUEUES, objects.queue("science"))
+    by_hand = {"status": {"state": "Closed"}}
+    raw = real_client.patch(QUEUES, "science", by_hand, subresource="status")
+    with pytest.raises(Conflict):
+        apply_as_volcano(real_client, "Open")
+
+    set_queue_status(real_client, meta_of(QUEUES, raw), {"state": "Open"})
+
+    assert apply_as_volcano(real_client, "Closed")["status"]["state"] == "Closed"
+
+
+def test_a_later_queue_of_the_same_name_gets_no_state(real_client):
+    old = meta_of(QUEUES, real_client.create(QUEUES, objects.queue("science")))
+    real_client.delete(QUEUES, "science")
+    with pytest.raises(NotFound):
+        set_queue_status(real_client, old, {"state": "Closed"})
+    real_client.create(QUEUES, objects.queue("science"))
+
+    with pytest.raises(Conflict):
+        set_queue_status(real_client, old, {"state": "Closed"})
+
+
+def stored_queue(client: Client) -> dict[str, Any]:
+    return client.get(QUEUES, "science")
+
+
+def apply_as_volcano(client: Client, state: str) -> dict[str, Any]:
+    body = {
+        "apiVersion": QUEUES.api_version,
+        "kind": QUEUES.kind,
+        "metadata": {"name": "science"},
+        "status": {"state": state},
+    }
+    return client.apply(
+        QUEUES, "science", body, subresource="status", field_manager="queue-controller"
+    )
 
 
 def test_the_status_of_a_podgroup_is_a_field_as_any_other(real_client):

@@ -130,7 +130,15 @@ class Conversation:
             return self._change(lambda before: _merged(before, body))
         if content_type == "application/strategic-merge-patch+json":
             return self._change(lambda before: _merged(before, body, by_type=True))
+        if content_type == "application/apply-patch+yaml":
+            return self._apply(body)
         raise Refused(415, "UnsupportedMediaType", f"the fake does not know {content_type}")
+
+    def _apply(self, body: Object) -> Answer:
+        """By force and to what is there. The fake does not know who owns a field."""
+        if self._question.get("force") != "true":
+            raise Refused(415, "UnsupportedMediaType", "the fake applies by force only")
+        return self._change(lambda before: _merged(before, body))
 
     def _change(self, how: Callable[[Object], Object]) -> Answer:
         """Of a kind with a status of its own, one path changes the status and the other

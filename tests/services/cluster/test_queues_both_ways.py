@@ -19,9 +19,10 @@ from scheduler.clusters.kubernetes.installer import install
 from scheduler.clusters.kubernetes.manifests import Wanted
 from scheduler.conf import KubernetesConf
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.models import Command, Queue
+from scheduler.models import Command, Mirror, Queue
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.cluster import api_server
+from scheduler.services.cluster.mirror import feed
 from scheduler.services.cluster.mirror.feed import connect
 from scheduler.services.cluster.mirror.watcher import Watcher
 from scheduler.services.cluster.queue_writes import ClusterAway
@@ -66,6 +67,11 @@ def _run(watcher: Watcher) -> None:
 def stored(plane: Any, name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(plane.kubectl("get", KIND, name, "-o", "json"))
     return found
+
+
+def status_of(plane: Any, name: str) -> dict[str, Any]:
+    status: dict[str, Any] = stored(plane, name).get("status", {})
+    return status
 
 
 def names(plane: Any) -> set[str]:
@@ -181,6 +187,86 @@ def test_beside_volcanos_controllers_both_open_and_close(control_plane):
         command_queue("research", QueueCommand.OPEN, by=ADMIN)
         wait_until(lambda: stored(plane, "research")["status"]["state"] == "Open", "Volcano")
         assert set(Command.objects.values_list("actor", flat=True)) == {"ann"}
+
+
+def test_volcanos_controllers_come_and_go_and_never_do_both_look_after_queues(
+    control_plane, monkeypatch
+):
+    """Found out by their pods, as `auto` says. Who wrote a status stands in the audit log."""
+    monkeypatch.setattr(feed, "ASK_SECONDS", 0.1)
+    monkeypatch.setattr(feed, "DISCOVER_SECONDS", 0.2)
+    plane = control_plane
+    writers = StatusWriters(plane)
+    plane.kubectl("apply", "-f", "-", given=json.dumps(objects.queue("research", weight=1)))
+    with watching(plane):
+        vcctl(plane, "close")
+        wait_until(lambda: status_of(plane, "research").get("state") == "Closed", "us")
+        wait_until(lambda: not commands(plane), "our end of the command")
+
+        _run_pod_of_volcano(plane)
+        wait_until(
+            Mirror.objects.filter(queue_controller=Mirror.VOLCANO, synced_at__isnull=False).exists,
+            "the mirror to leave queues to Volcano",
+        )
+        vcctl(plane, "open")  # nobody carries it out, as only the pod is there
+        assert len(commands(plane)) == 1
+        with plane.volcano_controllers():
+            wait_for("research", state="Open")
+            wait_until(lambda: not commands(plane), "Volcano's end of the command")
+            command_queue("research", QueueCommand.CLOSE, by=ADMIN)
+            wait_for("research", state="Closed")
+
+        plane.kubectl("delete", "pod", "volcano-controller", "--force", "--grace-period=0")
+        wait_until(
+            Mirror.objects.filter(queue_controller=Mirror.FUMAROLE).exists, "queues to be ours"
+        )
+        vcctl(plane, "open")
+        wait_for("research", state="Open")
+        wait_until(lambda: not commands(plane), "our end of the command")
+        wait_until(lambda: status_of(plane, "research").get("state") == "Open", "us again")
+
+    turns = ["fumarole", "vc-controller-manager", "fumarole"]
+    wait_until(lambda: writers.turns() == turns, "each of them to have written in turn")
+    ours = Command.objects.order_by("id").values_list("action", "actor")
+    assert list(ours) == [
+        ("CloseQueue", "kubernetes"),
+        ("CloseQueue", "ann"),
+        ("OpenQueue", "kubernetes"),
+    ]
+
+
+def _run_pod_of_volcano(plane: Any) -> None:
+    """As Volcano's chart labels it. Its program runs elsewhere: there is no kubelet."""
+    pod = objects.pod("volcano-controller", labels={"app": "volcano-controller"})
+    plane.api.post("/api/v1/namespaces/default/pods", pod)
+    path = "/api/v1/namespaces/default/pods/volcano-controller/status"
+    plane.api.patch(path, {"status": {"phase": "Running"}})
+
+
+class StatusWriters:
+    """Which programs have written the status of the queue since, by the server's audit log."""
+
+    def __init__(self, plane: Any) -> None:
+        self._log = plane.audit_log
+        self._begin = len(self._lines())
+
+    def _lines(self) -> list[str]:
+        if not self._log.exists():
+            return []
+        return self._log.read_text().splitlines()
+
+    def turns(self) -> list[str]:
+        """One after the other. Who wrote several times in succession had one turn."""
+        found: list[str] = []
+        for line in self._lines()[self._begin :]:
+            event = json.loads(line)
+            asked = event.get("objectRef", {})
+            if (asked.get("name"), asked.get("subresource")) != ("research", "status"):
+                continue
+            program = event["userAgent"].partition("/")[0]
+            if found[-1:] != [program]:
+                found.append(program)
+        return found
 
 
 def test_a_queue_below_a_closed_one_opens_with_it_again(control_plane):
