@@ -37,7 +37,7 @@ from scheduler.selectors.sessions.comparison import (
     within_window,
 )
 
-_QUEUE = query_parameter("queue", "Only of this queue and those below it.")
+_QUEUE = query_parameter("queue", "Only in this queue and the queues below it.")
 _WINDOW = query_parameter(
     "window",
     f"How far back. {DEFAULT_WINDOW} where nothing is given.",

@@ -119,3 +119,12 @@ def test_the_preset_that_ignores_quotas_is_asked_about(vcctl: Type):
     assert asked.code == 2
     assert "ignores the quotas of all queues" in asked.err
     assert vcctl("vcctl policy preset bound --yes").code == 0
+
+
+def test_a_cluster_without_another_scheduler_has_nothing_to_compare(vcctl: Type):
+    answer = vcctl("vcctl comparison --verdict onlyTheirs --window 1h")
+
+    assert answer.code == 0
+    assert "there is nothing to compare" in answer.out + answer.err
+    assert vcctl("vcctl comparison").code == 0
+    assert vcctl("vcctl comparison --queue default --verdict all -o json").json["items"] == []
