@@ -30,7 +30,12 @@ FUMAROLE: Final = Policy(
     configurations={
         "allocate": {"setAside": 8},
         "preempt": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
-        "reclaim": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
+        "reclaim": {
+            "wholeGangs": True,
+            "minRunSeconds": 300,
+            "patienceSeconds": 600,
+            "patiencePercent": 10,
+        },
     },
 )
 """Whole gangs, nobody evicted for nothing, places in the future for large gangs, devices kept for
