@@ -124,17 +124,16 @@ class TestTree:
         page.get_by_role("group", name="Resource").get_by_role("link", name="GPU").click()
 
         row = page.locator('tr[data-key="language"]')
-        assert [
-            row.locator(f'[data-n="{figure}"] [data-v]').inner_text()
-            for figure in ("allocated", "promised", "deserved", "guarantee", "limit", "pending")
-        ] == [
-            "30",
-            "0",
-            "20",
-            "8",
-            "64",
-            "20",
-        ]
+        figures = {
+            "allocated": "30",
+            "promised": "0",
+            "deserved": "20",
+            "guarantee": "8",
+            "limit": "64",
+            "pending": "20",
+        }
+        for name, text in figures.items():
+            expect(row.locator(f'[data-n="{name}"] [data-v]')).to_have_text(text)
 
     def test_the_flat_table_sorts(self, signed_in: Opens):
         page = signed_in("/queues/?view=table")
