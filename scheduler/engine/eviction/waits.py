@@ -76,10 +76,10 @@ class Waits:
 
 def _waiting_since(session: Session) -> Times:
     """By podgroup: since all of its pods that wait are there. Pods that were evicted come back as
-    new ones.
+    new ones. Clocks differ: what seems to come only later has come now, so no wait is negative.
     """
     pods = session.snapshot.pods
     since = session.snapshot.groups.created.copy()
     waiting = np.flatnonzero(pods.status == PodStatus.PENDING)
     np.maximum.at(since, pods.group[waiting], pods.created[waiting])
-    return since
+    return np.minimum(since, session.snapshot.taken_at)

@@ -47,6 +47,22 @@ def test_nothing_is_evicted_for_a_gang_that_has_just_come(waited, count):
     assert victims(crowded(taker(waited)), waitSeconds=60) == count
 
 
+@pytest.mark.parametrize(("least", "count"), [(0, 4), (1, 0)])
+def test_a_gang_whose_clock_is_ahead_has_come_just_now(least, count):
+    """It has waited for no time, not for less: where no wait is asked for, it takes."""
+    assert victims(crowded(taker(-3_600)), waitSeconds=least) == count
+
+
+def test_of_two_gangs_whose_clocks_are_ahead_the_second_one_takes_too():
+    snapshot = crowded(
+        came(job("large", "q2", tasks=5, gpu=1), -10, priority=9), taker(-3_600, "small")
+    )
+
+    outcome = run(snapshot, policy())
+
+    assert {eviction.beneficiary for eviction in outcome.evictions} == {"default/small"}
+
+
 @pytest.mark.parametrize(("ran", "count"), [(400, 4), (401, 0), (4_000, 0)])
 def test_the_longer_pods_have_run_the_longer_a_gang_waits(ran, count):
     assert victims(crowded(taker(100), ran=ran), waitPercent=25) == count
