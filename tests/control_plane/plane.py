@@ -101,6 +101,14 @@ class ControlPlane:
     def is_ready(self) -> bool:
         return self.api.answers("/readyz")
 
+    def pids(self) -> dict[str, int]:
+        """Of the two servers, by the names of their programs."""
+        found = {}
+        for name, process in (("kube-apiserver", self._api_server), ("etcd", self._etcd)):
+            if process is not None:
+                found[name] = process.pid
+        return found
+
     @property
     def address(self) -> str:
         return f"https://127.0.0.1:{self._port}"

@@ -27,6 +27,7 @@ class Process:
         command: list[str],
         log: Path,
         environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.name = name
         self._log = log
@@ -34,6 +35,7 @@ class Process:
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 command,
+                cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -44,6 +46,10 @@ class Process:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         deadline = monotonic() + _PATIENCE_SECONDS
