@@ -163,9 +163,11 @@ def _no_allowed_set(figures: Figures, _: NameOf) -> str:
 
 def _loses_too_much(figures: Figures, _: NameOf) -> str:
     pods = counted(int(figures["pods"]), "pod")
-    words = f"To evict {pods} for it would lose more work than it gains"
+    words = f"To evict {pods} for it would lose too much work for what it gains"
     if figures.get("isShort"):
         return f"{words}: it runs for a shorter time than they have run, and has not waited long."
+    if figures.get("hasPlace"):
+        return f"{words}: it is expected to start without that in about {_seconds(figures)}."
     return f"{words}: the last of them ends in about {_seconds(figures)}."
 
 

@@ -29,7 +29,12 @@ FUMAROLE: Final = Policy(
     ),
     configurations={
         "allocate": {"setAside": 8},
-        "preempt": {"wholeGangs": True, "minRunSeconds": 300, "patienceSeconds": 600},
+        "preempt": {
+            "wholeGangs": True,
+            "minRunSeconds": 300,
+            "patienceSeconds": 600,
+            "gainPercent": 200,
+        },
         "reclaim": {
             "wholeGangs": True,
             "minRunSeconds": 300,

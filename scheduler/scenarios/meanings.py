@@ -47,6 +47,13 @@ SETTINGS_OF_PRESETS: Final = (
     ),
     Setting(
         "reclaim",
+        "gainPercent",
+        100,
+        "With wholeGangs: how much work the gang must gain by not waiting, in percent of the work "
+        "that is lost. A guarantee does not wait.",
+    ),
+    Setting(
+        "reclaim",
         "waitSeconds",
         0,
         "With wholeGangs: nothing of another queue is evicted for a gang before it has waited this "
@@ -91,6 +98,13 @@ SETTINGS_OF_PRESETS: Final = (
         "Inside a queue, a gang of higher priority evicts whole gangs of lower priority, or "
         "members beyond their minimum, and only if it can then start. Where run times are "
         "declared, it evicts nothing if that loses more work than it gains by not waiting.",
+    ),
+    Setting(
+        "preempt",
+        "gainPercent",
+        100,
+        "With wholeGangs: how much work the gang must gain by not waiting, in percent of the work "
+        "that is lost.",
     ),
     Setting(
         "preempt",

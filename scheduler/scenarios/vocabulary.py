@@ -105,6 +105,11 @@ def read_level(value: object, place: str) -> int:
     return read_whole(value, place, least=0, most=100)
 
 
+def read_gain(value: object, place: str) -> int:
+    """In percent of a loss, of which it may be several times."""
+    return read_whole(value, place, least=0, most=10_000)
+
+
 def read_seconds(value: object, place: str) -> int:
     return read_whole(value, place, least=0, most=31_536_000)
 
@@ -161,6 +166,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, Reader]]] = {
         "wholeGangs": read_flag,
         "minRunSeconds": read_seconds,
         "patienceSeconds": read_seconds,
+        "gainPercent": read_gain,
     },
     "reclaim": {
         "breakGangs": read_flag,
@@ -172,6 +178,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, Reader]]] = {
         "minRunSeconds": read_seconds,
         "patienceSeconds": read_seconds,
         "patiencePercent": read_level,
+        "gainPercent": read_gain,
     },
     "shed": {"graceSessions": read_level},
     "backfill": {"beyondDeserved": read_flag},

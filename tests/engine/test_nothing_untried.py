@@ -34,7 +34,7 @@ from tests.engine.builders import (
     waiting,
     with_actions,
 )
-from tests.engine.eviction import test_waits, test_whole_gangs
+from tests.engine.eviction import test_waits, test_whole_gangs, test_worth
 from tests.engine.plugins import (
     test_capacity,
     test_capacity_tree,
@@ -76,6 +76,7 @@ TRIED = {
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
     "waitSeconds": test_waits.test_nothing_is_evicted_for_a_gang_that_has_just_come,
     "waitPercent": test_waits.test_the_longer_pods_have_run_the_longer_a_gang_waits,
+    "gainPercent": test_worth.test_reclaim_must_gain_as_much_more_than_it_loses_as_the_policy_says,
     "patiencePercent": test_whole_gangs.test_a_gang_that_runs_for_long_waits_longer_for_its_place,
     "minRunSeconds": (
         test_whole_gangs.test_who_has_just_started_is_left_in_peace_and_longer_each_time

@@ -27,7 +27,7 @@ from scheduler.engine.eviction.gang_victims import Victim
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch, carry_out
-from scheduler.engine.eviction.worth import loses_too_much
+from scheduler.engine.eviction.worth import Worth
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -67,7 +67,7 @@ def _above_others(session: Session, rows: Rows) -> Rows:
 
 
 class GangPreemption:
-    """Configuration: `minRunSeconds`, `patienceSeconds`."""
+    """Configuration: `minRunSeconds`, `patienceSeconds`, `gainPercent`."""
 
     def __init__(self, session: Session, starving: list[Gang]) -> None:
         self.session = session
@@ -75,6 +75,7 @@ class GangPreemption:
         patience = number(settings, "patienceSeconds", 0)
         protection = Protection(session, number(settings, "minRunSeconds", 0), patience)
         self.candidates = GangCandidates(session, _STATUSES, protection.of)
+        self.worth = Worth(session, settings)
         self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
         self.failed = FailedSearches(session)
@@ -99,7 +100,7 @@ class GangPreemption:
         if plan is None:
             self.failed.add(gang, is_bound=was_evicted)
             return False
-        if loses_too_much(self.session, gang, plan):
+        if self.worth.is_too_little(gang, plan):
             return False
         return self._evict_for(gang, plan)
 

@@ -28,7 +28,7 @@ from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.eviction.waits import Waits
 from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch, carry_out
-from scheduler.engine.eviction.worth import loses_too_much
+from scheduler.engine.eviction.worth import Worth
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -44,7 +44,7 @@ def reclaim_gangs(session: Session) -> None:
 
 class GangReclamation:
     """Configuration: `waitSeconds`, `waitPercent`, `patienceSeconds`, `patiencePercent`,
-    `minRunSeconds`, `suspendedVictims`.
+    `minRunSeconds`, `gainPercent`, `suspendedVictims`.
     """
 
     def __init__(self, session: Session, rows: Rows) -> None:
@@ -54,6 +54,7 @@ class GangReclamation:
         self.patience_share = number(settings, "patiencePercent", 0) / 100
         least = number(settings, "minRunSeconds", 0)
         self.waits = Waits(session, settings)
+        self.worth = Worth(session, settings)
         self.protection = Protection(session, least, self.patience)
         self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
@@ -97,7 +98,7 @@ class GangReclamation:
     def _is_not_worth_it(self, gang: Gang, plan: Plan) -> bool:
         if self.waits.are_too_short_for(gang, plan):
             return True
-        return loses_too_much(self.session, gang, plan, self.waits.worth_seconds(gang))
+        return self.worth.is_too_little(gang, plan, self.waits.worth_seconds(gang))
 
     def _find_plan(self, gang: Gang, claim: Claim) -> Plan | None:
         if not claim.may_take_anything:

@@ -3,28 +3,53 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
+from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import cluster_parts
 from scheduler.engine.eviction.whole_gangs import Plan
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 
-def loses_too_much(
-    session: Session, gang: Gang, plan: Plan, most_seconds: float = math.inf
-) -> bool:
-    """Whether more work is lost than the gang would do until its victims end by themselves, or in
-    so many seconds.
-    """
-    pods = session.tasks.missing_pods(gang)
-    parts = cluster_parts(session, session.request[session.pod_classes[pods]])
-    gained = float(parts.sum()) * min(seconds_until_all_end(session, plan), most_seconds)
-    return sum(victim.cost for victim in plan.victims) > gained
+class Worth:
+    """Configuration: `gainPercent`, what the gang must gain, in percent of what is lost."""
+
+    def __init__(self, session: Session, settings: Mapping[str, object]) -> None:
+        self._session = session
+        self._factor = number(settings, "gainPercent", 100) / 100
+
+    def is_too_little(self, gang: Gang, plan: Plan, most_seconds: float = math.inf) -> bool:
+        """Whether too much work is lost for what the gang would do until it could start anyway, or
+        in so many seconds.
+        """
+        session = self._session
+        pods = session.tasks.missing_pods(gang)
+        parts = cluster_parts(session, session.request[session.pod_classes[pods]])
+        gained = float(parts.sum()) * min(self.seconds_saved(gang, plan), most_seconds)
+        lost = sum(victim.cost for victim in plan.victims)
+        return lost * self._factor > gained
+
+    def seconds_saved(self, gang: Gang, plan: Plan) -> float:
+        """For how long the gang would have to wait: until its victims have ended by themselves, or
+        until others have, if a place is set aside for it then. For ever if nobody knows.
+        """
+        return min(_seconds_until_all_end(self._session, plan), self._seconds_until_place(gang))
+
+    def has_place_before(self, gang: Gang, plan: Plan) -> bool:
+        """Whether a place is set aside for it that is free before its victims have ended."""
+        return self._seconds_until_place(gang) < _seconds_until_all_end(self._session, plan)
+
+    def _seconds_until_place(self, gang: Gang) -> float:
+        place = self._session.future_places.of(gang.queue)
+        if place is None or place.gang is not gang:
+            return math.inf
+        return place.at - self._session.snapshot.taken_at
 
 
-def seconds_until_all_end(session: Session, plan: Plan) -> float:
+def _seconds_until_all_end(session: Session, plan: Plan) -> float:
     """For ever if nobody knows when one of the victims ends."""
     snapshot = session.snapshot
     pods = np.concatenate([victim.pods for victim in plan.victims])

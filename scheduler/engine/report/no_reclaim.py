@@ -19,7 +19,6 @@ from scheduler.engine.eviction.claims import missing_amounts
 from scheduler.engine.eviction.gang_claim import Claim
 from scheduler.engine.eviction.victim_table import Offered
 from scheduler.engine.eviction.whole_gangs import Plan, VictimSearch
-from scheduler.engine.eviction.worth import loses_too_much, seconds_until_all_end
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -157,15 +156,16 @@ class _WholeGangs:
 
     def _about_plan(self, plan: Plan, figures: dict[str, Any]) -> ReclaimAnswer:
         """Whether it has waited long enough for these victims, and whether they are worth it."""
-        session = self.session
         waits = self.reclamation.waits
+        worth = self.reclamation.worth
         left = waits.seconds_left(self.gang, plan)
         if left > 0:
             return ReclaimAnswer(ReclaimCode.WAITS_FIRST, {"seconds": left})
-        if loses_too_much(session, self.gang, plan):
-            figures["seconds"] = seconds_until_all_end(session, plan)
+        if worth.is_too_little(self.gang, plan):
+            figures["seconds"] = worth.seconds_saved(self.gang, plan)
+            figures["hasPlace"] = worth.has_place_before(self.gang, plan)
             return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
-        if loses_too_much(session, self.gang, plan, waits.worth_seconds(self.gang)):
+        if worth.is_too_little(self.gang, plan, waits.worth_seconds(self.gang)):
             figures["isShort"] = True
             return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
         return ReclaimAnswer(ReclaimCode.MAY_RECLAIM, figures)

@@ -130,6 +130,6 @@ def test_a_gang_is_told_how_long_it_waits():
 
 def test_a_gang_is_told_that_it_is_too_short():
     assert words(crowded(taker(250, expected_seconds=10.0)), waitPercent=25) == (
-        "To evict 4 pods for it would lose more work than it gains: "
+        "To evict 4 pods for it would lose too much work for what it gains: "
         "it runs for a shorter time than they have run, and has not waited long."
     )
