@@ -32,7 +32,8 @@ help:
 	@echo "make run CLUSTER=kubernetes KUBECONFIG=FILE   the same for a real cluster, which it watches"
 	@echo "make test          all tests but the long ones"
 	@echo "make test-long     the long forms of the tests"
-	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go)"
+	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go);"
+	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with"
 	@echo "make check         format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
 	@echo "make metrics       how hard the code is to read, in figures (COMPARE=REV to compare)"
 	@echo "make bench         measure the engine, sessions, the API and the pages"
@@ -53,6 +54,7 @@ test-long: $(DEV_STAMP)
 
 control-plane:
 	@python3 -m tests.control_plane.programs
+	$(if $(SCHEDULERS),@python3 -m tests.control_plane.schedulers)
 
 check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/ruff format --check .

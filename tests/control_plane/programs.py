@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_MODULE = Path(__file__).resolve().parent
-_FOLDER_SETTING = "FUMAROLE_CONTROL_PLANE"
+MODULE = Path(__file__).resolve().parent
+FOLDER_SETTING = "FUMAROLE_CONTROL_PLANE"
 _SECONDS_BETWEEN_PROGRESS_LINES = 15
 
 PACKAGES = {
@@ -58,14 +58,14 @@ _LINKER_OPTIONS = " ".join(
         f"-X {_VERSION_PACKAGE}.gitMinor=36",
     )
 )
-_BUILD_OPTIONS = (
+BUILD_OPTIONS = (
     "-trimpath",
     "-gcflags=all=-dwarf=false",  # nobody debugs them, and it saves time
     f"-ldflags={_LINKER_OPTIONS}",
 )
 
 
-_VOLCANO = "volcano.sh/volcano"
+VOLCANO = "volcano.sh/volcano"
 _MOVED_TYPE_FILE = "pkg/scheduler/api/types.go"
 _MOVED_TYPE = {
     "k8sframework.NodeScoreList": "fwk.NodeScoreList",
@@ -105,7 +105,7 @@ def find() -> Programs:
     """
     folder = _folder()
     if (folder / "lock").exists():
-        with _lock(folder):
+        with lock(folder):
             pass
     if not (folder / "complete").exists():
         raise NoControlPlane("no control plane: build it once with “make control-plane”")
@@ -115,7 +115,7 @@ def find() -> Programs:
 def build() -> Programs:
     """Build what is missing, and say on the way what is being built."""
     folder = _folder()
-    with _lock(folder):
+    with lock(folder):
         if (folder / "complete").exists():
             print(f"control plane: already built, in {folder}")
             return Programs(folder)
@@ -131,8 +131,8 @@ def _build_into(folder: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     module_file = _module_with_own_volcano(unfinished)
-    options = ("-v", f"-modfile={module_file}", "-o", f"{unfinished}/programs/", *_BUILD_OPTIONS)
-    _run_go("build", *options, *PACKAGES.values())
+    options = ("-v", f"-modfile={module_file}", "-o", f"{unfinished}/programs/", *BUILD_OPTIONS)
+    run_go("build", *options, *PACKAGES.values())
     for name, package in PACKAGES.items():
         (unfinished / "programs" / _name_that_go_gives(package)).replace(folder / name)
     for name, sources in _MANIFESTS.items():
@@ -144,20 +144,20 @@ def _build_into(folder: Path) -> None:
 def _module_with_own_volcano(folder: Path) -> Path:
     """Another go.mod, which takes Volcano from a copy in which the moved type has its new name."""
     source = folder / "volcano"
-    _copy_sources(_module_folder(_VOLCANO), source)
+    copy_sources(module_folder(VOLCANO), source)
     file = source / _MOVED_TYPE_FILE
     text = file.read_text()
     for old, new in _MOVED_TYPE.items():
         text = text.replace(old, new)
     file.write_text(text)
     module_file = folder / "control-plane.mod"
-    own = (_MODULE / "go.mod").read_text()
-    module_file.write_text(f"{own}\nreplace {_VOLCANO} => {source}\n")
-    shutil.copyfile(_MODULE / "go.sum", module_file.with_suffix(".sum"))
+    own = (MODULE / "go.mod").read_text()
+    module_file.write_text(f"{own}\nreplace {VOLCANO} => {source}\n")
+    shutil.copyfile(MODULE / "go.sum", module_file.with_suffix(".sum"))
     return module_file
 
 
-def _copy_sources(module: Path, target: Path) -> None:
+def copy_sources(module: Path, target: Path) -> None:
     """Files and folders that can be written and deleted; those of Go's cache cannot."""
     not_needed = shutil.ignore_patterns("docs", "installer", "benchmark", "example", "*_test.go")
     shutil.copytree(module, target, ignore=not_needed, copy_function=shutil.copyfile)
@@ -176,21 +176,21 @@ def _name_that_go_gives(package: str) -> str:
 def _copy_manifests(sources: tuple[tuple[str, str], ...], target: Path) -> None:
     target.mkdir(exist_ok=True)
     for module, folder in sources:
-        for manifest in (_module_folder(module) / folder).glob("*.yaml"):
+        for manifest in (module_folder(module) / folder).glob("*.yaml"):
             if manifest.name != "kustomization.yaml":
                 shutil.copyfile(manifest, target / manifest.name)
 
 
-def _module_folder(module: str) -> Path:
-    _answer_of_go("mod", "download", module)
-    return Path(_answer_of_go("list", "-m", "-f", "{{.Dir}}", module))
+def module_folder(module: str) -> Path:
+    answer_of_go("mod", "download", module)
+    return Path(answer_of_go("list", "-m", "-f", "{{.Dir}}", module))
 
 
-def _run_go(*arguments: str) -> None:
+def run_go(*arguments: str, folder: Path = MODULE) -> None:
     """Run Go with low priority, and show now and then how far it is."""
     command = ["nice", "-n", "15", _go(), *arguments]
     process = subprocess.Popen(
-        command, cwd=_MODULE, env=_go_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=_go_environment(), stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     output = list(_with_progress_lines(process.stderr))
@@ -208,10 +208,10 @@ def _with_progress_lines(lines: Iterator[str]) -> Iterator[str]:
         yield line
 
 
-def _answer_of_go(*arguments: str) -> str:
+def answer_of_go(*arguments: str) -> str:
     done = subprocess.run(
         [_go(), *arguments],
-        cwd=_MODULE,
+        cwd=MODULE,
         env=_go_environment(),
         text=True,
         capture_output=True,
@@ -236,7 +236,7 @@ def _go_environment() -> dict[str, str]:
 
 
 def _folder() -> Path:
-    given = os.environ.get(_FOLDER_SETTING)
+    given = os.environ.get(FOLDER_SETTING)
     if given:
         return Path(given)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -245,10 +245,10 @@ def _folder() -> Path:
 
 def _fingerprint() -> str:
     parts = (
-        (_MODULE / "go.mod").read_text(),
-        (_MODULE / "go.sum").read_text(),
-        _answer_of_go("env", "GOVERSION", "GOOS", "GOARCH"),
-        *_BUILD_OPTIONS,
+        (MODULE / "go.mod").read_text(),
+        (MODULE / "go.sum").read_text(),
+        answer_of_go("env", "GOVERSION", "GOOS", "GOARCH"),
+        *BUILD_OPTIONS,
         *PACKAGES.values(),
         *_MOVED_TYPE,
     )
@@ -256,11 +256,11 @@ def _fingerprint() -> str:
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[None]:
     """Two builds at the same time would only slow each other down."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

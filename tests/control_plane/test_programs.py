@@ -41,7 +41,7 @@ def test_whoever_needs_the_programs_waits_while_they_are_built(
     found: list[programs.Programs] = []
     seeker = threading.Thread(target=lambda: found.append(programs.find()))
 
-    with programs._lock(tmp_path):
+    with programs.lock(tmp_path):
         seeker.start()
         seeker.join(0.2)
         assert seeker.is_alive()
