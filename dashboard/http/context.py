@@ -13,8 +13,11 @@ from dashboard.http.json_links import json_address
 from dashboard.live.notices import notices_for, site_notices
 from scheduler.conf import conf, is_kubernetes, is_shadow
 from scheduler.domain.access import Permission
+from scheduler.domain.plans import counted
+from scheduler.domain.taken_over import TakenOver
 from scheduler.models import Preference
 from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.cluster.mirror import taken_over
 from scheduler.selectors.cluster.summary import cluster_name
 
 THEMES = ("light", "dark", "system")
@@ -65,22 +68,34 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "places": _navigation(request),
         # Functions: only pages that show them ask the database.
         "cluster_name": cluster_name,
-        "cluster_mode": _mode_of_cluster(),
+        "cluster_mode": lambda: _mode_of_cluster(request),
         "site_notices": lambda: notices_for(access(request).visible, site_notices()),
     }
 
 
-def _mode_of_cluster() -> dict[str, str] | None:
+def _mode_of_cluster(request: HttpRequest) -> dict[str, str] | None:
     """A badge beside the name of a real cluster; nothing for the simulated one."""
     if not is_kubernetes():
         return None
     if is_shadow():
         return _WATCHING
+    sees_all = _is_signed_in(request) and access(request).visible is None
+    return _scheduling(taken_over(), sees_all=sees_all)
+
+
+def _scheduling(ours: TakenOver, *, sees_all: bool) -> dict[str, str]:
+    """Beside another scheduler it says how much is taken over. Who sees all queues reads what."""
     names = ", ".join(conf().kubernetes.scheduler_names)
-    return {
-        "words": "Kubernetes · scheduling",
-        "title": f"Sessions place the pods of this cluster whose schedulerName is {names}.",
-    }
+    title = f"Sessions place the pods of this cluster whose schedulerName is {names}."
+    if not ours:
+        return {"words": "Kubernetes · scheduling", "title": title}
+    parts = []
+    for noun, taken in (("namespace", ours.namespaces), ("queue", ours.queues)):
+        if taken:
+            parts.append(counted(len(taken), noun))
+    if sees_all:
+        title += f" New work of {ours.in_words()} is given to Fumarole."
+    return {"words": f"Kubernetes · scheduling {', '.join(parts)}", "title": title}
 
 
 _WATCHING = {

@@ -20,7 +20,7 @@ from dashboard.http.middleware import DAMAGED
 from dashboard.live.redis_watch import ANSWER_SECONDS, ping
 from scheduler.conf import is_kubernetes
 from scheduler.outages import is_damage
-from scheduler.selectors.cluster.mirror import mirror_facts
+from scheduler.selectors.cluster.mirror import MirrorFacts, mirror_facts
 from scheduler.selectors.cluster.summary import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
@@ -146,7 +146,18 @@ def check_cluster() -> str:
     if not facts.synced:
         why = facts.problem or "Sessions begin when all of it is known."
         raise NotReadyError(f"The cluster is being read. {why}")
+    if facts.rivals:
+        raise NotReadyError(two_schedulers(facts))
     return f"heard {facts.silent_seconds:.1f} s ago; mode {facts.mode}"
+
+
+def two_schedulers(facts: MirrorFacts) -> str:
+    names = ", ".join(facts.rivals)
+    return (
+        f"Volcano's scheduler runs, and places the pods of the same schedulerName ({names}). "
+        "Nothing is placed here until it is stopped, "
+        f"or until KUBERNETES_SCHEDULER_NAMES leaves out {names}."
+    )
 
 
 def future_words(ended_at: datetime) -> str:

@@ -11,9 +11,10 @@ from datetime import UTC
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.http.health import FUTURE_SECONDS, future_words
+from dashboard.http.health import FUTURE_SECONDS, future_words, two_schedulers
 from dashboard.live.redis_watch import away_since
-from scheduler.selectors.cluster.mirror import mirror_facts
+from scheduler.conf import is_shadow
+from scheduler.selectors.cluster.mirror import MirrorFacts, mirror_facts
 from scheduler.selectors.cluster.summary import ClusterFacts, cluster_facts
 
 Notice = dict[str, str]
@@ -100,8 +101,10 @@ def _redis_notice() -> Notice | None:
 def _cluster_notice() -> Notice | None:
     """A real cluster that is not heard: what pages show of it may be old."""
     facts = mirror_facts()
-    if facts is None or (facts.is_heard and facts.synced):
+    if facts is None:
         return None
+    if facts.is_heard and facts.synced:
+        return _neighbours_notice(facts)
     why = facts.problem or "Is the watcher running?"
     if facts.heard_at is None:
         return _not_ready(f"The cluster has not been heard yet. {why}")
@@ -115,6 +118,23 @@ def _cluster_notice() -> Notice | None:
         return _not_ready(f"The cluster cannot be read whole. {facts.problem}")
     notice = _not_ready("The cluster is being read. Sessions begin when all of it is known.")
     return {**notice, "level": "warning"}
+
+
+def _neighbours_notice(facts: MirrorFacts) -> Notice | None:
+    """Two schedulers for the same pods, or none."""
+    if facts.rivals:
+        return _not_ready(two_schedulers(facts))
+    if facts.taken_over and is_shadow():
+        return {
+            "level": "error",
+            "text": (
+                f"New pods of {facts.taken_over.in_words()} are for Fumarole, which only watches, "
+                "so nobody places them. Start it with KUBERNETES_MODE=schedule, or give them back: "
+                "manage.py kubernetes give-back"
+            ),
+            "about": WHOLE_CLUSTER,
+        }
+    return None
 
 
 def _not_ready(text: str) -> Notice:

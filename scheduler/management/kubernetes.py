@@ -20,7 +20,17 @@ from scheduler.clusters.kubernetes.manifests import (
     rights,
     webhook_configurations,
 )
+from scheduler.clusters.kubernetes.take_over import (
+    give_back,
+    policies_for,
+    read_taken_over,
+    take_over,
+)
 from scheduler.conf import conf
+from scheduler.domain.taken_over import TakenOver
+
+TAKE_OVER = "take-over"
+GIVE_BACK = "give-back"
 
 
 class BadOption(Exception):
@@ -47,8 +57,48 @@ def steps_of(options: dict[str, Any]) -> Iterator[Step]:
         client.close()
 
 
+def lines_of(options: dict[str, Any]) -> Iterator[str]:
+    """Do what was asked, and say each step. Raises what `steps_of` does, and CannotTakeOver."""
+    if options["action"] in (TAKE_OVER, GIVE_BACK):
+        yield _change_what_is_taken_over(options)
+        return
+    for step in steps_of(options):
+        yield in_words(step)
+    if options["action"] == "status":
+        yield _what_is_taken_over(options)
+
+
+def _change_what_is_taken_over(options: dict[str, Any]) -> str:
+    named = _named_in(options)
+    client = Client(load_credentials(options["kubeconfig"], options["context"]))
+    try:
+        if options["action"] == TAKE_OVER:
+            return f"Fumarole's from now on: new work of {take_over(client, named).in_words()}."
+        left = give_back(client, named)
+    finally:
+        client.close()
+    return f"Given back. Fumarole's is new work of {left.in_words()}."
+
+
+def _what_is_taken_over(options: dict[str, Any]) -> str:
+    client = Client(load_credentials(options["kubeconfig"], options["context"]))
+    try:
+        return f"taken over: {read_taken_over(client).in_words()}"
+    finally:
+        client.close()
+
+
+def _named_in(options: dict[str, Any]) -> TakenOver:
+    named = TakenOver(tuple(options["namespace"]), tuple(options["queue"]))
+    if options["action"] == TAKE_OVER and not named:
+        raise BadOption("Name what to take over: --namespace NAME or --queue NAME.")
+    return named
+
+
 def dry_run(options: dict[str, Any]) -> str:
     """What would be sent, without asking the cluster: YAML that kubectl can apply or delete."""
+    if options["action"] in (TAKE_OVER, GIVE_BACK):
+        return _as_yaml(policies_for(_named_in(options)))
     if options["action"] == "uninstall":
         return _as_yaml(everything_but_definitions())
     wanted = wanted_by(options)

@@ -11,7 +11,9 @@ class Mirror(models.Model):
 
     `positions` holds the resourceVersion of each resource up to which the mirror was written, in
     the transaction that wrote it. `queue_fields` are the keys that a queue's `spec` may have there,
-    `queue_controller` is who opens and closes queues and writes their status.
+    `queue_controller` is who opens and closes queues and writes their status. `taken_over` names
+    the namespaces and queues whose new work is ours, `other_schedulers` the `schedulerName`s of
+    the pods that a scheduler beside us places.
     """
 
     VOLCANO = "volcano"
@@ -25,6 +27,8 @@ class Mirror(models.Model):
     positions = models.JSONField(default=dict, blank=True)
     queue_fields = models.JSONField(default=list, blank=True)
     queue_controller = models.CharField(max_length=16, blank=True, default=FUMAROLE)
+    taken_over = models.JSONField(default=dict, blank=True)
+    other_schedulers = models.JSONField(default=list, blank=True)
     heard_at = models.DateTimeField(null=True, blank=True)  # the API server answered, or told news
     # since when everything is mirrored; unset while it is read for the first time, or again
     synced_at = models.DateTimeField(null=True, blank=True)

@@ -109,6 +109,39 @@ def test_install_tells_each_step(control_plane: ControlPlane) -> None:
     assert "kept      CustomResourceDefinition queues.scheduling.volcano.sh: it does not" in output
 
 
+def test_a_namespace_is_taken_over_and_given_back(control_plane: ControlPlane) -> None:
+    cluster = ("--kubeconfig", str(control_plane.kubeconfig))
+
+    taken = _run("take-over", "--namespace", "default", *cluster)
+    status = _run("status", *cluster)
+    given_back = _run("give-back", *cluster)
+
+    assert taken == "Fumarole's from now on: new work of the namespace default.\n"
+    assert "present   MutatingAdmissionPolicy fumarole-take-over-jobs\n" in status
+    assert status.endswith("taken over: the namespace default\n")
+    assert given_back == "Given back. Fumarole's is new work of nothing.\n"
+
+
+def test_a_dry_run_shows_the_policies_with_the_names() -> None:
+    shown = _documents("take-over", "--dry-run", "--namespace", "team-a", "--queue", "research")
+
+    for name in ("jobs", "pods"):
+        policy = shown[f"MutatingAdmissionPolicy fumarole-take-over-{name}"]
+        condition = policy["spec"]["matchConditions"][-1]["expression"]
+        assert '["team-a"]' in condition
+        assert '["research"]' in condition
+        assert "example" not in condition
+
+
+def test_what_to_take_over_must_be_named(control_plane: ControlPlane) -> None:
+    cluster = ("--kubeconfig", str(control_plane.kubeconfig))
+
+    with pytest.raises(CommandError, match="--namespace NAME or --queue NAME"):
+        _run("take-over", *cluster)
+    with pytest.raises(CommandError, match="There is no queue nobody"):
+        _run("take-over", "--queue", "nobody", *cluster)
+
+
 def _run(*arguments: str) -> str:
     output = StringIO()
     call_command("kubernetes", *arguments, stdout=output)

@@ -26,8 +26,19 @@ DEFINITIONS: Final = Resource(
 )
 _RBAC: Final = "rbac.authorization.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
+POLICIES: Final = Resource(
+    _ADMISSION, "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", namespaced=False
+)
 _RESOURCES: Final = (
     DEFINITIONS,
+    POLICIES,
+    Resource(
+        _ADMISSION,
+        "v1",
+        "mutatingadmissionpolicybindings",
+        "MutatingAdmissionPolicyBinding",
+        namespaced=False,
+    ),
     Resource("", "v1", "namespaces", "Namespace", namespaced=False),
     Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True),
     Resource(_RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False),
@@ -115,6 +126,11 @@ def webhook_configurations(webhooks: Webhooks) -> Iterator[Manifest]:
         yield manifest
 
 
+def take_over_manifests() -> Iterator[Manifest]:
+    """Policies and their bindings, with examples in the place of names."""
+    yield from _read(FOLDER / "take-over.yaml")
+
+
 def _reached_at(address: str, path: str) -> dict[str, Any]:
     """A Service of the cluster is named as such: the API server may not ask the cluster's DNS."""
     parts = urlsplit(address)
@@ -134,7 +150,11 @@ def _reached_at(address: str, path: str) -> dict[str, Any]:
 def everything_but_definitions() -> list[Manifest]:
     """All that may be there, for whoever takes it out again."""
     nobody = Webhooks(_PLACEHOLDER, b"")
-    return [*rights(Wanted(schedules=True)), *webhook_configurations(nobody)]
+    return [
+        *rights(Wanted(schedules=True)),
+        *webhook_configurations(nobody),
+        *take_over_manifests(),
+    ]
 
 
 def _read(file: Path) -> Iterator[Manifest]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from scheduler.conf import conf, is_kubernetes, schedules_cluster
+from scheduler.domain.taken_over import NOTHING, TakenOver
 from scheduler.models import Mirror
 
 HEARD_WITHIN = timedelta(seconds=10)
@@ -16,7 +17,10 @@ HEARD_WITHIN = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class MirrorFacts:
-    """`heard_at` is None before the first answer, `synced` False until everything was read once."""
+    """`heard_at` is None before the first answer, `synced` False until everything was read once.
+
+    `rivals` are those of our `schedulerName`s whose pods another scheduler places, too.
+    """
 
     mode: str
     server: str = ""
@@ -24,6 +28,8 @@ class MirrorFacts:
     heard_at: datetime | None = None
     synced: bool = False
     problem: str = ""
+    taken_over: TakenOver = NOTHING
+    rivals: tuple[str, ...] = ()
 
     @property
     def is_heard(self) -> bool:
@@ -51,7 +57,30 @@ def mirror_facts() -> MirrorFacts | None:
         heard_at=row.heard_at,
         synced=row.synced_at is not None,
         problem=row.problem,
+        taken_over=_taken_over(row),
+        rivals=_rivals(row),
     )
+
+
+def taken_over() -> TakenOver:
+    """The new work that is ours beside another scheduler, as it was last heard."""
+    row = Mirror.objects.only("taken_over").first()
+    if row is None:
+        return NOTHING
+    return _taken_over(row)
+
+
+def _taken_over(row: Mirror) -> TakenOver:
+    found = row.taken_over
+    return TakenOver(tuple(found.get("namespaces", ())), tuple(found.get("queues", ())))
+
+
+def _rivals(row: Mirror) -> tuple[str, ...]:
+    """Who only watches is nobody's rival."""
+    if not schedules_cluster():
+        return ()
+    ours = conf().kubernetes.scheduler_names
+    return tuple(name for name in row.other_schedulers if name in ours)
 
 
 def is_volcano_opening_queues() -> bool:
@@ -66,11 +95,14 @@ def is_synced() -> bool:
 def may_decide() -> bool:
     """Whether so much is known of the cluster that sessions can judge it.
 
-    Where they place pods, it must also have been heard just now.
+    Where they place pods, it must also have been heard just now, and nobody else may place the
+    same pods: two schedulers would divide gangs and fill nodes twice.
     """
     if not is_kubernetes():
         return True
     if not schedules_cluster():
         return is_synced()
-    heard_after = timezone.now() - HEARD_WITHIN
-    return Mirror.objects.exclude(synced_at=None).filter(heard_at__gte=heard_after).exists()
+    row = Mirror.objects.exclude(synced_at=None).first()
+    if row is None or row.heard_at is None or _rivals(row):
+        return False
+    return timezone.now() - row.heard_at <= HEARD_WITHIN

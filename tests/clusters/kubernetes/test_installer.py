@@ -14,6 +14,8 @@ from scheduler.clusters.kubernetes.errors import Forbidden
 from scheduler.clusters.kubernetes.installer import Done, Step
 from scheduler.clusters.kubernetes.manifests import Wanted, Webhooks
 from scheduler.clusters.kubernetes.resources import FOLLOWED, NODES, PODGROUPS, PODS, QUEUES
+from scheduler.clusters.kubernetes.take_over import take_over
+from scheduler.domain.taken_over import TakenOver
 from tests.control_plane import objects
 from tests.control_plane.plane import ControlPlane
 
@@ -65,6 +67,7 @@ def test_webhooks_get_the_address_and_the_authority(
 def test_only_what_is_ours_alone_is_taken_out(admin: Client, control_plane: ControlPlane) -> None:
     webhooks = Webhooks("https://console.example", control_plane.authority.read_bytes())
     list(installer.install(admin, Wanted(schedules=True, webhooks=webhooks)))
+    take_over(admin, TakenOver(namespaces=("default",)))
 
     steps = _by_name(installer.uninstall(admin))
 

@@ -12,6 +12,7 @@ from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.credentials import Credentials, load_credentials
 from scheduler.clusters.kubernetes.discovery import (
     cluster_uid,
+    names_served_by_volcano,
     served_resources,
     server_version,
     volcano_controllers_run,
@@ -20,6 +21,7 @@ from scheduler.clusters.kubernetes.errors import ApiError
 from scheduler.clusters.kubernetes.queue_definition import known_queue_fields
 from scheduler.clusters.kubernetes.read import READERS
 from scheduler.clusters.kubernetes.resources import Resource
+from scheduler.clusters.kubernetes.take_over import read_taken_over
 from scheduler.clusters.kubernetes.watch import Watch
 from scheduler.conf import AUTO, KubernetesConf, conf, schedules_cluster
 from scheduler.models import Mirror
@@ -51,6 +53,7 @@ class KubernetesFeed:
         self.resources = frozenset(served_resources(client))
         self._heard_at = time.monotonic()
         self._has_others = False
+        self.neighbours = find_neighbours(client)
         self._is_closed = threading.Event()
         self._watches = [Watch(client, each, READERS[each]) for each in self._followed()]
         self._start()
@@ -80,6 +83,7 @@ class KubernetesFeed:
                 if self._heard_at - discovered_at > DISCOVER_SECONDS:
                     discovered_at = self._heard_at
                     self._has_others = self._is_another_cluster_now()
+                    self.neighbours = find_neighbours(self._client)
             except ApiError as problem:
                 logger.debug("the API server does not answer: %s", problem)
 
@@ -152,6 +156,10 @@ def find_queue_facts(client: Client, asked_controller: str) -> state.QueueFacts:
     if volcano_controllers_run(client):
         return state.QueueFacts(fields, Mirror.VOLCANO)
     return state.QueueFacts(fields, Mirror.FUMAROLE)
+
+
+def find_neighbours(client: Client) -> state.Neighbours:
+    return state.Neighbours(read_taken_over(client), names_served_by_volcano(client))
 
 
 def _name_of(given: KubernetesConf, credentials: Credentials) -> str:

@@ -10,9 +10,18 @@ from django.utils import timezone
 
 from scheduler import notify
 from scheduler.clusters.kubernetes.queue_definition import VOLCANO_FIELDS
+from scheduler.domain.taken_over import NOTHING, TakenOver
 from scheduler.models import ClusterState, Mirror
 
 LONGEST_NAME = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What is ours of the new work, and the `schedulerName`s that another scheduler serves."""
+
+    taken_over: TakenOver = NOTHING
+    other_schedulers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,16 @@ def note_written(positions: Mapping[str, str], now: datetime) -> None:
 def note_heard(at: datetime, problem: str = "") -> None:
     """The API server answers, whether or not anything has changed. It may still refuse a part."""
     Mirror.objects.filter(pk=1).update(heard_at=at, problem=problem[:512])
+
+
+def note_neighbours(found: Neighbours) -> None:
+    """As the cluster is now."""
+    taken = found.taken_over
+    Mirror.objects.filter(pk=1).update(
+        taken_over={"namespaces": list(taken.namespaces), "queues": list(taken.queues)},
+        other_schedulers=sorted(found.other_schedulers),
+    )
+    notify.cluster_changed()
 
 
 def note_problem(problem: str) -> None:

@@ -47,6 +47,10 @@ class Feed(Protocol):
     resources: frozenset[Resource]
 
     @property
+    def neighbours(self) -> state.Neighbours:
+        """What is ours beside another scheduler, as it was last asked for."""
+
+    @property
     def follows_status(self) -> bool:
         """Whether the requested state of a queue follows its status."""
 
@@ -159,6 +163,7 @@ class _Following:
         self._is_loaded = False
         self._heard_noted = time.monotonic()
         self._is_silent = False  # and somebody was told so
+        self._neighbours: state.Neighbours | None = None  # as they were noted
         self._refused: dict[Resource, str] = {}  # the API server's words
 
     def run(self, keeper: lease.Keeper) -> None:
@@ -166,6 +171,7 @@ class _Following:
             keeper.check()
             for event in collect(self._events):
                 self._take(event)
+            self._note_neighbours()
             if self._store.listed >= self._feed.resources:
                 self._write()
                 self._report()
@@ -227,6 +233,12 @@ class _Following:
     def _report(self) -> None:
         if self._reporter is not None:
             self._reporter.look(self._store, self._writer.pod_id)
+
+    def _note_neighbours(self) -> None:
+        found = self._feed.neighbours
+        if found != self._neighbours:
+            state.note_neighbours(found)
+            self._neighbours = found
 
     def _note_heard(self) -> None:
         now = time.monotonic()

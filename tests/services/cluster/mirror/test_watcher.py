@@ -13,7 +13,9 @@ from django.db import connection
 from scheduler.clusters.kubernetes.errors import Forbidden
 from scheduler.clusters.kubernetes.resources import NODES, PODS
 from scheduler.clusters.kubernetes.watch_events import Changed, Listed, Lost
+from scheduler.domain.taken_over import TakenOver
 from scheduler.models import Mirror, Node
+from scheduler.selectors.cluster.mirror import taken_over
 from scheduler.services.cluster.mirror import state, watcher
 from scheduler.services.cluster.mirror.flush import WATCHER
 from scheduler.services.cluster.mirror.watcher import Watcher, collect
@@ -29,6 +31,7 @@ class MadeUpFeed:
 
     resources = frozenset({NODES, PODS})
     follows_status = False
+    neighbours = state.Neighbours()
 
     def __init__(self) -> None:
         self.events: queue.Queue[object] = queue.Queue()
@@ -142,3 +145,16 @@ def test_a_right_that_is_missing_is_named_until_it_is_there():
         feed.events.put(Listed(PODS, "1", ()))
         wait_until(lambda: Mirror.objects.filter(problem="").exists(), "the problem to be over")
         wait_until(is_synced, "the first write")
+
+
+def test_what_is_taken_over_and_who_else_places_pods_is_noted():
+    feed = MadeUpFeed()
+    with running(feed):
+        assert feed.is_connected.wait(60)
+        taken = TakenOver(namespaces=("team-a",))
+        feed.neighbours = state.Neighbours(taken, frozenset({"volcano"}))
+        wait_until(
+            lambda: Mirror.objects.filter(other_schedulers=["volcano"]).exists(), "the neighbours"
+        )
+
+    assert taken_over() == taken

@@ -1,0 +1,105 @@
+"""What pages say of a cluster of which a part is taken over, and of two schedulers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from scheduler.domain.taken_over import TakenOver
+from scheduler.models import Pod, SchedulingSession
+from scheduler.selectors.cluster.mirror import may_decide
+from scheduler.services.cluster.mirror import state
+from scheduler.services.sessions.runner import SessionRunner
+from tests.dashboard.work import text
+from tests.mirrored import MadeUpCluster, kubernetes_mode, node, pod
+
+pytestmark = [pytest.mark.django_db]
+BOTH_NAMES = ("fumarole", "volcano")
+PART = TakenOver(namespaces=("team-a",), queues=("one", "two"))
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
+    return client
+
+
+@pytest.fixture
+def reader() -> Client:
+    """Somebody who sees no queue yet."""
+    client = Client()
+    client.force_login(get_user_model().objects.create_user("somebody", password="x" * 12))
+    return client
+
+
+def cluster(**settings: Any) -> Iterator[None]:
+    with kubernetes_mode(**settings):
+        MadeUpCluster().lists(node("n1"), pod("p1", scheduler="volcano"))
+        yield
+
+
+@pytest.fixture
+def scheduling() -> Iterator[None]:
+    yield from cluster(mode="schedule", scheduler_names=BOTH_NAMES)
+
+
+@pytest.fixture
+def watching() -> Iterator[None]:
+    yield from cluster()
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_the_badge_says_how_much_is_taken_over_and_names_it_to_who_sees_all(
+    admin: Client, reader: Client
+) -> None:
+    assert "Kubernetes · scheduling<" in text(admin.get("/"))
+
+    state.note_neighbours(state.Neighbours(PART))
+
+    words = "Kubernetes · scheduling 1 namespace, 2 queues"
+    names = "the namespace team-a and the queues one, two"
+    page = text(admin.get("/"))
+    assert words in page
+    assert names in page
+    page = text(reader.get("/"))
+    assert words in page
+    assert "team-a" not in page
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_beside_another_scheduler_of_the_same_pods_nothing_is_placed(admin: Client) -> None:
+    state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"volcano"})))
+
+    SessionRunner("test").run_if_due()
+
+    assert not may_decide()
+    assert not SchedulingSession.objects.exists()
+    assert Pod.objects.get().node is None
+    sentence = "Volcano’s scheduler runs, and places the pods of the same schedulerName (volcano)."
+    assert sentence in text(admin.get("/")).replace("&#x27;", "’")
+    assert "KUBERNETES_SCHEDULER_NAMES leaves out volcano" in admin.get("/readyz").content.decode()
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_beside_a_scheduler_of_other_pods_ours_are_placed() -> None:
+    state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"kai-scheduler"})))
+
+    SessionRunner("test").run_if_due()
+
+    assert Pod.objects.get().node is not None
+
+
+@pytest.mark.usefixtures("watching")
+def test_who_only_watches_is_no_rival_and_says_so_if_work_is_given_to_it(admin: Client) -> None:
+    state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"volcano"})))
+    assert may_decide()
+    assert "nobody places them" not in text(admin.get("/"))
+
+    state.note_neighbours(state.Neighbours(PART, frozenset({"volcano"})))
+
+    assert "nobody places them" in text(admin.get("/"))
