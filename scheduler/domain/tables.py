@@ -429,6 +429,13 @@ def sums_by(keys: Ints | Rows, amounts: Amounts, length: int) -> Amounts:
     return sums
 
 
+def length_before(mask: Mask) -> int:
+    """How many entries stand before the first that is marked; all, if none is."""
+    if not mask.any():
+        return len(mask)
+    return int(mask.argmax())
+
+
 def status_mask(*statuses: PodStatus) -> Mask:
     """By status, whether it is one of these: `mask[status]` asks many pods at once."""
     mask = np.zeros(STATUSES, dtype=np.bool_)

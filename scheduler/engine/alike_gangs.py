@@ -79,7 +79,7 @@ def _kinds_by_row(session: Session, rows: Rows) -> tuple[Rows, int]:
     """The kind of each podgroup, and how many kinds there are."""
     groups = session.snapshot.groups
     classes = session.tasks.waiting_classes()
-    rows = rows[_are_comparable(session, rows, classes)]
+    rows = rows[are_comparable(session, rows, classes)]
     columns: tuple[Ints | Rows, ...] = (
         groups.queue,
         classes,
@@ -107,7 +107,7 @@ def _numbered(columns: Sequence[Ints | Rows]) -> tuple[Rows, int]:
     return which, len(found)
 
 
-def _are_comparable(session: Session, rows: Rows, classes: Rows) -> Mask:
+def are_comparable(session: Session, rows: Rows, classes: Rows) -> Mask:
     """Pods of one class that asks for something, none with a place, and no minimums of roles."""
     comparable: Mask = (classes[rows] >= 0) & (session.placed_counts[rows] == 0)
     comparable &= ~session.snapshot.classes.best_effort[classes[rows]]

@@ -177,6 +177,17 @@ class PluginDispatch:
     def refuse_enqueue(self, gang: Gang) -> Refusal | None:
         return self._vote("job_enqueueable", gang)
 
+    def count_enqueueable(self, rows: Rows) -> int:
+        """How many of the first of these podgroups of one queue are surely not refused, if each is
+        in before the next one is asked.
+        """
+        count = len(rows)
+        for ask in self._flat["job_enqueueable"]:
+            if not count:
+                return 0
+            count = min(count, ask.__self__.count_enqueueable(rows[:count]))
+        return count
+
     def _vote(self, point: str, gang: Gang) -> Refusal | None:
         """The first vote against.
 
@@ -196,6 +207,11 @@ class PluginDispatch:
 
     def overused(self, queue: int) -> bool:
         return any(ask(queue) for ask in self._flat["overused"])
+
+    @property
+    def may_be_overused(self) -> bool:
+        """Whether any plugin ever says so of a queue."""
+        return bool(self._flat["overused"])
 
     def allocatable(self, queue: int, pod_class: int, wanted: int = 1) -> int:
         """How many of the wanted pods every plugin lets the queue have."""
@@ -319,6 +335,14 @@ class PluginDispatch:
     def gang_decides(self) -> bool:
         """Whether a gang is ready only with its minimum, so that many pods are placed at once."""
         return _has_gang_plugin(self._flat["job_ready"])
+
+    @cached_property
+    def only_gangs_decide_starts(self) -> bool:
+        """Whether a gang that has its minimum starts, and one whose pods exist is tried, whatever
+        other plugins say.
+        """
+        asks = [*self._flat["job_ready"], *self._flat["refuse_job"]]
+        return self.gang_decides and all(ask.__self__.name == "gang" for ask in asks)
 
     @property
     def needs_whole_gangs(self) -> bool:

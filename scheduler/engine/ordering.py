@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from scheduler.engine.session import Session
 
 _TOP = -1
+_NO_RIVAL: Final = ()
+"""The key of a queue that is compared with no other."""
 
 
 def _none(_: Rows) -> int:
@@ -41,6 +43,7 @@ class QueueLine:
     def __init__(self, session: Session, queues: Iterable[int]) -> None:
         self._session = session
         self._above = session.queue_tree.parent
+        self._is_only_child = session.queue_tree.is_only_child
         self._heaps: dict[int, list[tuple[Any, int, int]]] = {_TOP: []}
         self._stamps: dict[int, int] = {}
         self._inside: set[int] = set()
@@ -62,10 +65,17 @@ class QueueLine:
         row = queue
         leaf_key = self._session.queue_key(queue)
         while row != _TOP:
-            best = self._best_below(row)
-            below_key = leaf_key if best in (-1, queue) else self._session.queue_key(best)
-            self._push(row, (self._session.layer_key(row), below_key))
+            if not self._is_only_child[row]:
+                best = self._best_below(row)
+                below_key = leaf_key if best in (-1, queue) else self._session.queue_key(best)
+                self._push(row, (self._session.layer_key(row), below_key))
+            elif not self._current(self._above[row]):
+                self._push(row, _NO_RIVAL)
             row = self._above[row]
+
+    def is_alone(self, queue: int) -> bool:
+        """Whether no other queue is in the line."""
+        return len(self._inside) == 1 and queue in self._inside
 
     def leave(self, queue: int) -> None:
         """The queue has no work left, or must not have any."""
@@ -77,7 +87,7 @@ class QueueLine:
             best = self._best_below(row)
             if best < 0:
                 self._stamps[row] = self._stamps.get(row, 0) + 1
-            else:
+            elif not self._is_only_child[row]:
                 self._push(row, (self._session.layer_key(row), self._session.queue_key(best)))
 
     def best(self) -> int:
@@ -91,13 +101,18 @@ class QueueLine:
     def _best_below(self, row: int) -> int:
         """The best leaf below this queue, itself if it is one; -1 if nobody below is in line."""
         while row in self._heaps:
-            heap = self._heaps[row]
-            while heap and heap[0][1] != self._stamps[heap[0][2]]:
-                heapq.heappop(heap)
+            heap = self._current(row)
             if not heap:
                 return -1
             row = heap[0][2]
         return row
+
+    def _current(self, parent: int) -> list[tuple[Any, int, int]]:
+        """The heap of this parent, with nothing stale in front."""
+        heap = self._heaps.get(parent, [])
+        while heap and heap[0][1] != self._stamps[heap[0][2]]:
+            heapq.heappop(heap)
+        return heap
 
 
 def in_queue_order(session: Session, queues: Iterable[int]) -> list[int]:
@@ -256,6 +271,23 @@ class GangLines:
             if self._may_be_tried is None or self._may_be_tried(gang):
                 return gang
         return None
+
+    def waiting_for_first_turn(self, queue: int) -> Rows:
+        """Those in the line in order, if nobody who had a turn before waits for another one."""
+        if self._again.get(queue):
+            return _NOBODY.rows
+        return self._lines.get(queue, _NOBODY).left()
+
+    def next_row(self, queue: int) -> int:
+        """The first of them; -1 if there is none."""
+        line = self._lines.get(queue, _NOBODY)
+        if not line.is_left or self._again.get(queue):
+            return -1
+        return line.ordered[line.first]
+
+    def drop_first(self, queue: int, count: int = 1) -> None:
+        """So many of them had their turn."""
+        self._lines[queue].first += count
 
     def _is_next_again(self, again: list[tuple[Any, Gang]], line: _Line) -> bool:
         """Whether a gang that had its turn before comes before the first of the line."""

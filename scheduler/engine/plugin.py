@@ -105,6 +105,19 @@ class Plugin:
     def job_enqueued(self, gang: Gang) -> None:
         """Every plugin agreed: the gang is in."""
 
+    def count_enqueueable(self, rows: Rows) -> int:
+        """How many of the first of these podgroups, all of one queue, it does not vote against, if
+        each is in before the next one is asked.
+
+        Who overrides `job_enqueueable` may leave this as it is: then they are asked one by one.
+        """
+        return 0
+
+    def jobs_enqueued(self, rows: Rows) -> None:
+        """`job_enqueued` for many podgroups of one queue, in this order."""
+        for row in rows.tolist():
+            self.job_enqueued(self.session.gang(row))
+
     # Queues: flags overused, allocatable, preemptive
 
     def overused(self, queue: int) -> bool:

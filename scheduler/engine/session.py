@@ -122,6 +122,9 @@ class Session(PluginDispatch):
                 self._count_roles(found)
         return found
 
+    def gangs(self, rows: Rows) -> list[Gang]:
+        return [self.gang(row) for row in rows.tolist()]
+
     def is_known(self, row: int) -> bool:
         """Whether this session has dealt with the podgroup so far."""
         return row in self._gangs
@@ -157,7 +160,7 @@ class Session(PluginDispatch):
 
     def active_gangs(self, among: Mask | None = None) -> list[Gang]:
         """The same as gangs."""
-        return [self.gang(row) for row in self.active_rows(among).tolist()]
+        return self.gangs(self.active_rows(among))
 
     def starving_rows(self) -> Rows:
         """Active podgroups that may be short of what they need: `may_take_room` decides."""
@@ -179,15 +182,14 @@ class Session(PluginDispatch):
             return False  # victims are chosen by the room that they leave, not by rules
         return self.job_starving(gang) and self.refuse_job(gang) is None
 
-    def gangs_to_admit(self) -> list[Gang]:
-        rows = np.flatnonzero(self.may_be_served & (self.snapshot.groups.phase == Phase.PENDING))
-        gangs = [self.gang(row) for row in rows.tolist()]
-        return [gang for gang in gangs if gang.phase is Phase.PENDING]
+    def rows_to_admit(self) -> Rows:
+        """Podgroups that have not been admitted, in queues that schedule."""
+        is_pending = (self.snapshot.groups.phase == Phase.PENDING) & (self.phases == Phase.PENDING)
+        return np.flatnonzero(self.may_be_served & is_pending)
 
     def admit_all(self) -> None:
         """Without the action enqueue every gang is admitted."""
-        for gang in self.gangs_to_admit():
-            self.set_phase(gang, Phase.INQUEUE)
+        self._set_inqueue(self.rows_to_admit())
 
     def set_phase(self, gang: Gang, phase: Phase) -> None:
         gang.phase = phase
@@ -198,6 +200,22 @@ class Session(PluginDispatch):
         for tell in self._flat["job_enqueued"]:
             tell(gang)
         self.set_phase(gang, Phase.INQUEUE)
+
+    def admit_many(self, rows: Rows) -> None:
+        """The same for podgroups of one queue, in this order."""
+        for tell in self._flat["job_enqueued"]:
+            tell.__self__.jobs_enqueued(rows)
+        self._set_inqueue(rows)
+
+    def _set_inqueue(self, rows: Rows) -> None:
+        self.phases[rows] = Phase.INQUEUE
+        for row in rows.tolist():
+            gang = self._gangs.get(row)
+            if gang is not None:
+                gang.phase = Phase.INQUEUE
+                gang.refusal = None
+        if self.reporting:
+            self.gangs(rows)  # a report tells of each of them
 
     def stop_line(self, gangs: Iterable[Gang]) -> None:
         """A queue that is strictly first in, first out stands still: these gangs wait behind the

@@ -153,7 +153,7 @@ class Statement:
             session.pod_rules.release(pod_class, nodes, 1)
         session.queue_usage.allocate(queue, request * -len(pods))
         for gang, count in Counter(gangs).items():
-            _count_for_gang(session, gang, pod_class, -count, ready=-count)
+            count_for_gang(session, gang, pod_class, -count, ready=-count)
         statuses = session.status[pods].tolist()
         session.status_before_eviction.update(zip(pods, statuses, strict=True))
         session.status[pods] = _RELEASING
@@ -281,12 +281,12 @@ def _count(session: Session, operation: Operation, sign: int, **moved: int) -> N
     between the gang's counts.
     """
     count = sign * len(operation.pods)
-    _count_for_gang(session, operation.gang, operation.pod_class, count, **moved)
+    count_for_gang(session, operation.gang, operation.pod_class, count, **moved)
     amount = session.request[operation.pod_class] * count
     session.queue_usage.allocate(operation.gang.queue, amount)
 
 
-def _count_for_gang(session: Session, gang: Gang, pod_class: int, count: int, **moved: int) -> None:
+def count_for_gang(session: Session, gang: Gang, pod_class: int, count: int, **moved: int) -> None:
     gang.allocated += session.request[pod_class] * count
     gang.count(session.role[pod_class], **moved)
     gang.rank = None

@@ -19,6 +19,7 @@ from scheduler.engine.set_aside import (
     reserve_for_longest_waiting,
     reserve_future_place,
 )
+from scheduler.engine.simple_gangs import SimpleGangs
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Statement
@@ -50,6 +51,7 @@ class Allocation:
         self.gangs = GangLines(session, self.waiting, self._may_be_tried)
         self.queues = QueueLine(session, self.gangs.queues())
         self.settled = SettledGangs(session, self.waiting)
+        self.simple = SimpleGangs(session, self.waiting)
         # Who may run for any time runs longest.
         self._run_seconds: Times = np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf
@@ -84,6 +86,9 @@ class Allocation:
         while (queue := self.queues.best()) >= 0:
             gang = None
             if not self._is_full(queue):
+                if self._place_simple(queue):
+                    self.queues.enter(queue)
+                    continue
                 gang = self.gangs.pop(queue, self._count_settled)
             if gang is None:
                 self.queues.leave(queue)
@@ -91,6 +96,19 @@ class Allocation:
                 self.queues.enter(queue)
             else:
                 self._after_failed_turn(gang)
+
+    def _place_simple(self, queue: int) -> int:
+        """Gangs at the head of the line that are placed without further ado; answers how many."""
+        row = self.gangs.next_row(queue)
+        if row < 0 or self.settled.like(row) is not None:
+            return 0
+        if self.queues.is_alone(queue):
+            placed = self.simple.place_first(self.gangs.waiting_for_first_turn(queue))
+        else:
+            placed = int(self.simple.place(row))
+        if placed:
+            self.gangs.drop_first(queue, placed)
+        return placed
 
     def _longest_waiting(self) -> list[Gang]:
         """Of the gangs short of their minimum those that have waited longest, as many as count."""
@@ -120,8 +138,8 @@ class Allocation:
         """
         if not self.session.reporting:
             return self.settled.count_first(rows, self._finds_more_room)
-        for place, row in enumerate(rows.tolist()):
-            if not self._is_settled(row):
+        for place, row in enumerate(rows):
+            if not self._is_settled(int(row)):
                 return place
         return len(rows)
 

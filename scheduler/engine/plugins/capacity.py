@@ -136,17 +136,15 @@ class Capacity(SharePlugin):
         """Higher priority, then the lower share; on equal shares a queue that deserves something
         first, then the lower burden.
         """
-        return (
-            *super().queue_key(queue),
-            float(not self.figures.deserves_something(queue)),
-            self._burden(queue),
-        )
+        if self.figures.deserves_something(queue):
+            return (*super().queue_key(queue), 0.0, 0.0)
+        return (*super().queue_key(queue), 1.0, self._burden(queue))
 
     def _burden(self, queue: int) -> float:
-        """Where weights count, queues that deserve nothing still take turns by them: the largest
-        part of the cluster held, by weight.
+        """Of a queue that deserves nothing. Where weights count, such queues still take turns by
+        them: the largest part of the cluster held, by weight.
         """
-        if not self.fill_by_weight or self.figures.deserves_something(queue):
+        if not self.fill_by_weight:
             return 0.0
         used = self.session.queue_usage.allocated[queue].tolist()
         total = self.session.total.tolist()

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.reasons import ReasonCode
+from scheduler.domain.tables import Rows, length_before
 from scheduler.engine.arguments import fraction
 from scheduler.engine.plugin import Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
@@ -49,6 +50,17 @@ class Overcommit(Plugin):
         if not short or self._within_own_share(gang, needed):
             return Vote.PERMIT
         return self._refusal(needed, short)
+
+    def count_enqueueable(self, rows: Rows) -> int:
+        """Those for whom enough is left; a queue's own share is for the others."""
+        groups = self.session.snapshot.groups
+        amounts = groups.min_resources[rows]
+        needed = np.where(groups.has_min_resources[rows][:, None], amounts, 0)
+        before = np.cumsum(amounts, axis=0) - amounts
+        is_too_much = self.inqueue + before + needed > self.idle
+        counts = (needed > 0) & self.session.queue_usage.dims
+        is_short: Mask = np.any(is_too_much & counts, axis=1)
+        return length_before(is_short)
 
     def _short_of(self, needed: list[int]) -> list[int]:
         """The columns of which too little is left; plain numbers, asked for every waiting gang."""
@@ -94,3 +106,6 @@ class Overcommit(Plugin):
 
     def job_enqueued(self, gang: Gang) -> None:
         self.inqueue = self.inqueue + self.session.snapshot.groups.min_resources[gang.row]
+
+    def jobs_enqueued(self, rows: Rows) -> None:
+        self.inqueue = self.inqueue + self.session.snapshot.groups.min_resources[rows].sum(axis=0)

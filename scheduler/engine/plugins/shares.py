@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.reasons import ReasonCode
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import Rows, length_before
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.refusals import Refusal, Shortfall
 from scheduler.engine.state.gang import Gang
@@ -73,6 +73,30 @@ class SharePlugin(Plugin):
             for dim, amount in asked
         )
 
+    def count_enqueueable(self, rows: Rows) -> int:
+        session = self.session
+        groups = session.snapshot.groups
+        queue = int(groups.queue[rows[0]])
+        amounts = groups.min_resources[rows]
+        needed = np.where(groups.has_min_resources[rows][:, None], amounts, 0)
+        asked = (needed > 0) & session.queue_usage.dims
+        wanted = needed if self.admits_all_that_can_run else np.cumsum(needed, axis=0)
+        is_refused = np.zeros(len(rows), dtype=np.bool_)
+        for row in session.queue_tree.path_list(queue):
+            room = self._room_to_enqueue(row, queue)
+            is_refused |= ((wanted > room) & asked).any(axis=1)
+        return length_before(is_refused)
+
+    def _room_to_enqueue(self, row: int, queue: int) -> Amounts:
+        """What gangs of the queue may still ask for at this level."""
+        limit: Amounts = self.figures.real_capability[row]
+        if self.admits_all_that_can_run:
+            return limit
+        queue_usage = self.session.queue_usage
+        yielding = np.array(self._yielding(row, queue), dtype=np.int64)
+        room: Amounts = limit - queue_usage.allocated[row] - queue_usage.inqueue[row] + yielding
+        return room
+
     def _yielding(self, row: int, queue: int) -> list[int]:
         """What could be had back: what runs beyond its minimum and, above the queue itself, what
         others have borrowed.
@@ -122,6 +146,13 @@ class SharePlugin(Plugin):
         groups = self.session.snapshot.groups
         if groups.has_min_resources[gang.row]:
             self.session.queue_usage.enqueue(gang.queue, groups.min_resources[gang.row])
+
+    def jobs_enqueued(self, rows: Rows) -> None:
+        groups = self.session.snapshot.groups
+        counted = rows[groups.has_min_resources[rows]]
+        if len(counted):
+            amount = groups.min_resources[counted].sum(axis=0)
+            self.session.queue_usage.enqueue(int(groups.queue[rows[0]]), amount)
 
     def lent(self, row: int, queue: int) -> Amounts:
         """What other leaves below this level use beyond what is theirs, as far as reclaim may take

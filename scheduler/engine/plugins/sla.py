@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from scheduler.domain.tables import Rows
 from scheduler.engine.arguments import duration
 from scheduler.engine.plugin import Key, Plugin, Vote
 from scheduler.engine.state.gang import Gang
@@ -36,6 +37,9 @@ class Sla(Plugin):
         if self.session.snapshot.taken_at > self.deadline(gang):
             return Vote.PERMIT
         return Vote.ABSTAIN
+
+    def count_enqueueable(self, rows: Rows) -> int:
+        return len(rows)
 
     def job_pipelined(self, gang: Gang) -> Vote:
         return self.job_enqueueable(gang)

@@ -185,10 +185,6 @@ class NodeScores:
         return future - self._block[:, nodes]
 
     def _write(self, scores: Scores, nodes: Rows) -> None:
-        if len(nodes) <= _FEW and self._may_remember:
-            for node in nodes.tolist():
-                scores[node] = self._remembered_score(node)
-            return
         fitting = nodes[fits(self._free(nodes), self.request)]
         scores[nodes] = -np.inf
         scores[fitting] = self._score(fitting)
@@ -214,11 +210,33 @@ class NodeScores:
         """Score by node, -inf where the pod does not fit now."""
         if self._scores is None:
             self._scores = np.full(len(self.suitable), -np.inf)
-        if self._seen.get("scores") != len(self.node_table.touched):
+        seen = self._seen.get("scores")
+        if seen != len(self.node_table.touched) and not self._follow_few(self._scores, seen):
             changed = self._changed_since("scores")
             self._write(self._scores, changed)
             self._leading_nodes.follow(self._scores, changed)
         return self._scores
+
+    def _follow_few(self, scores: Scores, seen: int | None) -> bool:
+        """Brings the scores up to date where only a few nodes changed, one by one."""
+        touched = self.node_table.touched
+        if seen is None or not self._may_remember:
+            return False
+        nodes = set(touched[seen:])
+        if len(nodes) > _FEW:
+            return False
+        self._seen["scores"] = len(touched)
+        changed = [node for node in nodes if self._is_suitable[node]]
+        for node in changed:
+            scores[node] = self._remembered_score(node)
+        if self._leading_nodes.is_in_use and changed:
+            self._leading_nodes.follow(scores, np.array(sorted(changed), dtype=np.intp))
+        return True
+
+    @cached_property
+    def _is_suitable(self) -> list[bool]:
+        suitable: list[bool] = self.suitable.tolist()
+        return suitable
 
     @property
     def _may_remember(self) -> bool:
@@ -235,12 +253,13 @@ class NodeScores:
         """
         whole = self.node_table.allocatable[:, node].tolist()
         used = self.node_table.used[:, node].tolist()
-        if any(used[dim] + amount > whole[dim] for dim, amount in self._asked):
-            return -np.inf
         key = (*whole, *used, self._fixed_scores[node])
         score = self._remembered.get(key)
         if score is None:
-            score = self._remembered[key] = float(self._score(np.array([node]))[0])
+            score = -np.inf
+            if all(used[dim] + amount <= whole[dim] for dim, amount in self._asked):
+                score = float(self._score(np.array([node]))[0])
+            self._remembered[key] = score
         return score
 
     @cached_property
@@ -365,9 +384,14 @@ class LeadingNodes:
         self._nodes: Rows = np.zeros(0, dtype=np.intp)
         self._held: Mask = np.zeros(0, dtype=np.bool_)
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether anybody asked for the best nodes so far."""
+        return self._bar < np.inf
+
     def follow(self, scores: Scores, changed: Rows) -> None:
         """These nodes have other scores now."""
-        if self._bar == np.inf:
+        if not self.is_in_use:
             return
         above = changed[scores[changed] > self._bar]
         new = above[~self._held[above]]

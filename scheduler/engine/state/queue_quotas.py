@@ -51,7 +51,7 @@ class Quotas:
         """The share of the queue if it used this."""
         parts = self._deserving(row)
         if parts:
-            return max(allocated[dim] / amount for dim, amount in parts)
+            return max([allocated[dim] / amount for dim, amount in parts])
         return self.unset_share
 
     def has_all(self, row: int, allocated: list[int]) -> bool:

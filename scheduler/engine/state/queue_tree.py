@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -121,6 +122,12 @@ class SessionQueueTree:
         """
         ways = zip(reversed(self._paths[left]), reversed(self._paths[right]), strict=False)
         return next((pair for pair in ways if pair[0] != pair[1]), (left, right))
+
+    @cached_property
+    def is_only_child(self) -> list[bool]:
+        """By row, whether no other queue has the same parent."""
+        counts = Counter(self.parent)
+        return [counts[parent] == 1 for parent in self.parent]
 
     @cached_property
     def top_down(self) -> list[int]:

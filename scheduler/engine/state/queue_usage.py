@@ -53,8 +53,11 @@ class QueueUsage:
 
     def allocate(self, queue: int, amount: Amounts) -> None:
         """`amount` (may be negative) is used by the queue from now on."""
-        self.allocated[self.queue_tree.path(queue)] += amount
-        self._name(queue, [next(self._names)] * (len(self.queue_tree.path_list(queue)) + 1))
+        name = next(self._names)
+        self.state = name
+        for row in self.queue_tree.path_list(queue):  # a path is short
+            self.allocated[row] += amount
+            self.version[row] = name
 
     def names(self, queue: int) -> list[int]:
         """The names of the present state, of all queues and of each on the path: for `go_back`."""

@@ -82,6 +82,10 @@ class Tasks:
     def unplaced_pods(self, gang: Gang) -> list[int]:
         """Its pods without a place or a promise of one, in task order."""
         members = self._pending_at_open(gang)
+        if len(members) == 1:
+            if self._session.status[members[0]] == _PENDING:
+                return members.copy()
+            return []
         codes = self._session.status[members].tolist()
         return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
 

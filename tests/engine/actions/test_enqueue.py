@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.workloads import Phase, PodStatus
+from scheduler.engine.dispatch import PluginDispatch
+from scheduler.engine.presets import PRESETS
 from tests.engine.builders import (
     BASIC,
     PROPORTION,
@@ -98,3 +100,36 @@ def test_a_strict_line_waits_for_its_head_at_the_door_too(fifo, admitted):
     snapshot = one_node(*jobs, queues=(queue("default", fifo=fifo),))
 
     assert phase(run(snapshot, policy("enqueue", ["overcommit"])), "b") is admitted
+
+
+@pytest.mark.parametrize("preset", ["fumarole", "volcano", "proportion"])
+@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize("large", [3, 11, 20])
+def test_many_are_admitted_at_once_as_they_are_one_by_one(monkeypatch, preset, fifo, large):
+    policies = {**PRESETS, "proportion": PROPORTION}
+    jobs = [
+        job(
+            f"j{number:02}",
+            "q",
+            cpu=1,
+            min_resources=None if number == 5 else 8 if number == large else 1,
+            phase=Phase.PENDING,
+            created=float(number),
+        )
+        for number in range(30)
+    ]
+    snapshot = cluster(
+        nodes=[node("n1", cpu=16)],
+        queues=[queue("root"), queue("q", capability=12, fifo=fifo)],
+        jobs=jobs,
+    )
+
+    outcome = run(snapshot, with_actions(policies[preset], "enqueue"))
+    with monkeypatch.context() as patch:
+        patch.setattr(PluginDispatch, "count_enqueueable", lambda _self, _rows: 0)
+        expected = run(snapshot, with_actions(policies[preset], "enqueue"))
+
+    assert len(outcome.phase_changes) >= min(large, 10)
+    assert outcome.phase_changes == expected.phase_changes
+    assert dict(outcome.reasons) == dict(expected.reasons)
+    assert outcome.events == expected.events
