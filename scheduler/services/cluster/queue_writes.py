@@ -18,19 +18,7 @@ from django.db import connection
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.clusters.kubernetes.client import Timeouts
 from scheduler.clusters.kubernetes.credentials import CredentialsError
-from scheduler.clusters.kubernetes.errors import (
-    AlreadyExists,
-    ApiError,
-    Conflict,
-    Denied,
-    Forbidden,
-    Invalid,
-    NoAnswer,
-    NotFound,
-    ServerError,
-    TooMany,
-    Unauthorized,
-)
+from scheduler.clusters.kubernetes.errors import ApiError, ServerError
 from scheduler.clusters.kubernetes.queue_definition import VOLCANO_FIELDS
 from scheduler.clusters.kubernetes.queue_writes import (
     ChangedMeanwhile,
@@ -41,15 +29,21 @@ from scheduler.clusters.kubernetes.queue_writes import (
 from scheduler.conf import is_kubernetes
 from scheduler.models import Mirror, Queue
 from scheduler.services.cluster.api_server import api_server
+from scheduler.services.cluster.server_refusals import Attempt, ClusterAway, refusal_of_server
+
+__all__ = [
+    "ClusterAway",
+    "Sent",
+    "are_queues_in_cluster",
+    "rehearsal",
+    "send_queues",
+    "shows_in_mirror",
+]
 
 MIRROR_SECONDS: Final = 2.0
 _STEP_SECONDS: Final = 0.02
 _TIMEOUTS: Final = Timeouts(connect=3.0, read=10.0)  # somebody waits at a page
 _REHEARSAL: ContextVar[bool] = ContextVar("nothing is kept of what is written", default=False)
-
-
-class ClusterAway(Rejected):
-    """The API server does not answer: later it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +79,7 @@ def send_queues(writes: Sequence[QueueWrite]) -> Sent:
     away: ApiError | None = None
     for write in writes:
         if away is not None:
-            failures[write.name] = _refusal_of_server(write, away)
+            failures[write.name] = refusal_of_server(_attempt(write), away)
             continue
         try:
             versions[write.name] = _writer().write(write)
@@ -95,7 +89,7 @@ def send_queues(writes: Sequence[QueueWrite]) -> Sent:
                 away = problem
         except CredentialsError as problem:
             message = f"The queue {write.name} was not {_deed(write)}: {problem}"
-            failures[write.name] = _away(write, message)
+            failures[write.name] = _attempt(write).away(message)
     return Sent(versions, failures)
 
 
@@ -131,9 +125,9 @@ def _refusal(write: QueueWrite, problem: Exception) -> Rejected:
             f"of the queue {write.name} was not stored. Everything else was."
         )
         fix = "install Fumarole's definition: manage.py kubernetes install"
-        return _rejected(write, "field_not_stored", problem.field, message, fix)
+        return _attempt(write).rejected("field_not_stored", problem.field, message, fix)
     assert isinstance(problem, ApiError)
-    return _refusal_of_server(write, problem)
+    return refusal_of_server(_attempt(write), problem)
 
 
 def _changed_meanwhile(problem: ChangedMeanwhile) -> Rejected:
@@ -157,71 +151,8 @@ def _shown(value: object) -> str:
     return str(value)
 
 
-def _refusal_of_server(write: QueueWrite, problem: ApiError) -> Rejected:
-    name = write.name
-    deed = _deed(write)
-    told = _in_a_sentence(problem.message)
-    match problem:
-        case NoAnswer():
-            message = (
-                f"It is not known whether the queue {name} was {deed}: the API server did not "
-                f"answer ({told}). Look at the queue before you try again."
-            )
-            return _away(write, message)
-        case ServerError() | TooMany() | Unauthorized():
-            message = f"The queue {name} was not {deed}: the API server does not answer ({told})."
-            return _away(write, message)
-        case Denied():
-            return Rejected(list(_denials(write, problem)), by_state=problem.status == 409)
-        case AlreadyExists():
-            message = f"There is already a queue {name} in the cluster."
-            fix = "choose another name, or change the one that is there"
-            return _rejected(write, "already_exists", "metadata.name", message, fix)
-        case Conflict():
-            message = f"The queue {name} is being changed in the cluster all the time: {told}."
-            return _rejected(write, "changed_in_cluster", "metadata", message, "try again")
-        case Forbidden():
-            message = f"The cluster does not allow that the queue {name} is {deed}: {told}."
-            fix = "give the account of Fumarole this right: manage.py kubernetes install"
-            return _rejected(write, "forbidden_in_cluster", "metadata.name", message, fix)
-        case NotFound():
-            message = f"There is no queue {name} in the cluster."
-            return _rejected(write, "queue_not_found", "metadata.name", message, "")
-        case Invalid():
-            return Rejected(list(_invalid_fields(write, problem)))
-    message = f"The queue {name} was not {deed}, because the API server refused it: {told}."
-    return _rejected(write, "refused_in_cluster", "metadata.name", message, "")
-
-
-def _denials(write: QueueWrite, problem: Denied) -> Iterator[Violation]:
-    """As the webhook says it. Our own names the rules and fields as they are named here."""
-    for cause in problem.details.get("causes") or [{"message": problem.refusal}]:
-        rule = str(cause.get("reason") or "refused_in_cluster")
-        place = str(cause.get("field") or "metadata.name")
-        message = str(cause.get("message") or problem.refusal)
-        yield Violation(rule, write.name, place, message)
-
-
-def _invalid_fields(write: QueueWrite, problem: Invalid) -> Iterator[Violation]:
-    causes = problem.details.get("causes") or [{"message": problem.message}]
-    for cause in causes:
-        place = str(cause.get("field") or "spec")
-        told = _in_a_sentence(str(cause.get("message") or problem.message))
-        message = f"The cluster refuses {place} of the queue {write.name}: {told}."
-        yield Violation("refused_in_cluster", write.name, place, message)
-
-
-def _in_a_sentence(text: str) -> str:
-    return " ".join(text.split()).rstrip(".")
-
-
-def _rejected(write: QueueWrite, rule: str, place: str, message: str, fix: str) -> Rejected:
-    return Rejected([Violation(rule, write.name, place, message, fix)], by_state=True)
-
-
-def _away(write: QueueWrite, message: str) -> ClusterAway:
-    violation = Violation("cluster_away", write.name, "metadata.name", message, "try again later")
-    return ClusterAway([violation], by_state=True)
+def _attempt(write: QueueWrite) -> Attempt:
+    return Attempt("queue", write.name, _deed(write), write.name)
 
 
 # The mirror
