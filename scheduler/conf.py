@@ -14,7 +14,7 @@ KUBERNETES = "kubernetes"
 WATCH = "watch"
 SCHEDULE = "schedule"
 AUTO = "auto"
-QUEUE_CONTROLLERS = (AUTO, "volcano", "fumarole")
+CONTROLLERS = (AUTO, "volcano", "fumarole")
 MODES = (WATCH, SCHEDULE)
 DEFAULT_SCHEDULER_NAMES = {WATCH: "fumarole,volcano", SCHEDULE: "fumarole"}
 """By mode: whoever watches Volcano sees its pods; whoever schedules takes only what is its own."""
@@ -35,6 +35,7 @@ class KubernetesConf:
     Pods of all others only take room on nodes. An empty `kubeconfig` stands for the usual places:
     the service account inside of a cluster, else ~/.kube/config. `queue_controller` is who opens
     and closes queues and writes their status; "auto" looks whether Volcano's controllers run.
+    `job_controller` is who makes the pods of Volcano Jobs, where pods are placed here.
     `evicts_by` says how pods are stopped: by an eviction, which respects disruption budgets, or by
     deleting them as Volcano does.
     """
@@ -45,6 +46,7 @@ class KubernetesConf:
     kubeconfig: str = ""
     context: str = ""
     queue_controller: str = AUTO
+    job_controller: str = AUTO
     name: str = ""  # shown on every page; empty: as the kubeconfig calls the cluster
 
 
@@ -60,10 +62,12 @@ def kubernetes_conf(environment: Mapping[str, str]) -> KubernetesConf:
         kubeconfig=environment.get("KUBECONFIG", ""),
         context=environment.get("KUBERNETES_CONTEXT", ""),
         queue_controller=environment.get("KUBERNETES_QUEUE_CONTROLLER") or AUTO,
+        job_controller=environment.get("KUBERNETES_JOB_CONTROLLER") or AUTO,
         evicts_by=environment.get("KUBERNETES_EVICTION") or EVICTION,
         name=environment.get("KUBERNETES_CLUSTER_NAME", ""),
     )
-    _check_choice("KUBERNETES_QUEUE_CONTROLLER", found.queue_controller, QUEUE_CONTROLLERS)
+    _check_choice("KUBERNETES_QUEUE_CONTROLLER", found.queue_controller, CONTROLLERS)
+    _check_choice("KUBERNETES_JOB_CONTROLLER", found.job_controller, CONTROLLERS)
     _check_choice("KUBERNETES_EVICTION", found.evicts_by, WAYS_TO_EVICT)
     _check_kubeconfig(found.kubeconfig)
     if not found.scheduler_names:

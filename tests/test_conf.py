@@ -48,6 +48,7 @@ def test_a_kubeconfig_of_several_files_needs_one_that_exists(tmp_path):
         ),
         ({"KUBERNETES_EVICTION": "kill"}, "KUBERNETES_EVICTION is “kill”"),
         ({"KUBECONFIG": "/no/such/file"}, "KUBECONFIG names /no/such/file, which is not a file"),
+        ({"KUBERNETES_JOB_CONTROLLER": "both"}, "KUBERNETES_JOB_CONTROLLER is “both”"),
         ({"KUBERNETES_SCHEDULER_NAMES": " , "}, "names no scheduler"),
         (
             {"KUBERNETES_QUEUE_CONTROLLER": "me"},

@@ -126,6 +126,14 @@ def job_defaults(manifest: object, facts: Facts) -> Defaults:
     return defaults + _task_defaults(spec.get("tasks")) + _gang_default(spec)
 
 
+def gang_defaults(manifest: object) -> Defaults:
+    """For any job: what each task leaves out, and the size of the gang."""
+    if not _has_usable_spec(manifest):
+        return []
+    spec = _mapping_at(manifest, "spec")
+    return _task_defaults(spec.get("tasks")) + _gang_default(spec)
+
+
 def _task_defaults(tasks: object) -> Defaults:
     defaults: Defaults = []
     if not isinstance(tasks, list):

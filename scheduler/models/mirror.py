@@ -11,9 +11,10 @@ class Mirror(models.Model):
 
     `positions` holds the resourceVersion of each resource up to which the mirror was written, in
     the transaction that wrote it. `queue_fields` are the keys that a queue's `spec` may have there,
-    `queue_controller` is who opens and closes queues and writes their status. `taken_over` names
-    the namespaces and queues whose new work is ours, `other_schedulers` the `schedulerName`s of
-    the pods that a scheduler beside us places.
+    `queue_controller` is who opens and closes queues and writes their status, `job_controller` who
+    makes the pods of jobs; nobody in a cluster that is only watched, if Volcano's do not run.
+    `taken_over` names the namespaces and queues whose new work is ours, `other_schedulers` the
+    `schedulerName`s of the pods that a scheduler beside us places.
     """
 
     VOLCANO = "volcano"
@@ -29,6 +30,7 @@ class Mirror(models.Model):
     queue_controller = models.CharField(max_length=16, blank=True, default=FUMAROLE)
     taken_over = models.JSONField(default=dict, blank=True)
     other_schedulers = models.JSONField(default=list, blank=True)
+    job_controller = models.CharField(max_length=16, blank=True, default="", db_default="")
     heard_at = models.DateTimeField(null=True, blank=True)  # the API server answered, or told news
     # since when everything is mirrored; unset while it is read for the first time, or again
     synced_at = models.DateTimeField(null=True, blank=True)

@@ -266,7 +266,10 @@ class QueueObject:
 
 @dataclass(frozen=True, slots=True)
 class JobObject:
-    """A Volcano Job. `job` is what admission reads of it, `flaws` what it cannot read."""
+    """A Volcano Job. `job` is what admission reads of it, `flaws` what it cannot read.
+
+    `status` is as it came.
+    """
 
     meta: ObjectMeta
     job: JobManifest
@@ -275,6 +278,7 @@ class JobObject:
     message: str = ""
     retry_count: int = 0
     version: int = 0
+    status: Mapping[str, Any] = field(default_factory=dict, hash=False)
     flaws: tuple[str, ...] = ()
 
     @property

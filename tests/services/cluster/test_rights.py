@@ -37,9 +37,11 @@ from scheduler.services.queues.deletion import delete_queue
 from tests.control_plane import objects
 from tests.control_plane.objects import wait_until
 from tests.control_plane.plane import ACCOUNT, ControlPlane
+from tests.services.cluster.jobs.examples import job, task
 from tests.services.cluster.test_queues_both_ways import ADMIN, stored, vcctl, wait_for, watching
 from tests.services.cluster.test_scheduled_cluster import PODS as PODS_PATH
 from tests.services.cluster.test_scheduled_cluster import (
+    VOLCANO_JOBS,
     Worker,
     make_gang,
     make_node,
@@ -87,6 +89,7 @@ def test_an_account_that_schedules_uses_every_right_that_it_has(
 
     _place_pods(control_plane, kubeconfig)
     _evict_pods(control_plane, kubeconfig)
+    _run_a_job(control_plane, kubeconfig)
 
     wait_until(lambda: wanted <= log.used(), "the last lines of the log")
     assert log.used() <= wanted | _granted("fumarole-watch")
@@ -146,6 +149,16 @@ def _place_pods(plane: ControlPlane, kubeconfig: Path) -> None:
             lambda: why(plane.api, "large-0") and podgroup_phase(plane.api, "small") == "Running",
             "what is told of both gangs",
         )
+
+
+def _run_a_job(plane: ControlPlane, kubeconfig: Path) -> None:
+    """From its submission to the end of its time: with a service, and pods that go."""
+    given = job("short", task("worker", 1), minAvailable=1, ttlSecondsAfterFinished=2)
+    given["spec"]["plugins"] = {"svc": []}
+    settings = {"mode": "schedule", "scheduler_names": ("fumarole", "volcano")}
+    with plane.kwok(), watching(plane, kubeconfig=str(kubeconfig), **settings):
+        plane.api.post(VOLCANO_JOBS, given)
+        Worker().work_until(lambda: plane.api.get(VOLCANO_JOBS)["items"] == [], "the job to go")
 
 
 def _evict_pods(plane: ControlPlane, kubeconfig: Path) -> None:

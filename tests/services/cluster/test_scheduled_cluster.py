@@ -19,7 +19,7 @@ from django.db import connection
 
 from scheduler.conf import KubernetesConf
 from scheduler.models import Pod
-from scheduler.services.cluster import api_client
+from scheduler.services.cluster import api_client, api_server
 from scheduler.services.cluster.mirror.feed import connect
 from scheduler.services.cluster.mirror.watcher import Watcher
 from scheduler.services.cluster.tick import watch
@@ -41,9 +41,9 @@ GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 
 
 @contextmanager
-def scheduling(plane: Any, *names: str) -> Iterator[None]:
+def scheduling(plane: Any, *names: str, **given: Any) -> Iterator[None]:
     """A watcher beside the API server, in the mode "schedule"."""
-    asked = {"mode": "schedule", "kubeconfig": str(plane.kubeconfig)}
+    asked = {"mode": "schedule", "kubeconfig": str(plane.kubeconfig), **given}
     if names:
         asked["scheduler_names"] = names
     watcher = Watcher(partial(connect, KubernetesConf(**asked)))
@@ -57,6 +57,7 @@ def scheduling(plane: Any, *names: str) -> Iterator[None]:
             watcher.stop()
             thread.join(30)
             api_client._client.cache_clear()
+            api_server._client.cache_clear()
             assert not thread.is_alive()
 
 
@@ -237,6 +238,6 @@ def test_a_job_of_volcano_goes_from_apply_to_completed(control_plane):
     with (
         control_plane.volcano_controllers(),
         control_plane.kwok(),
-        scheduling(control_plane, "fumarole", "volcano"),
+        scheduling(control_plane, "fumarole", "volcano", job_controller="volcano"),
     ):
         Worker().work_until(is_completed, "the job to be completed")

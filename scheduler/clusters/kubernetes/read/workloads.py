@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.admission.defaults import gang_defaults, with_defaults
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading import queue as queue_reading
 from scheduler.admission.reading import workload as workload_reading
@@ -93,8 +94,13 @@ def _read_minimum(spec: Raw) -> Resources | None:
 
 
 def read_job(raw: Raw) -> JobObject:
-    """As admission reads it, without the defaults of creation: those are in the object."""
-    reading = workload_reading.read_job(raw, Facts(), is_new=False)
+    """As admission reads it.
+
+    Usually a webhook has written the defaults into the object. Without one the size of the gang and
+    the names of tasks may be missing.
+    """
+    filled = with_defaults(raw, gang_defaults(raw))
+    reading = workload_reading.read_job(filled, Facts(), is_new=False)
     if reading.value is None:
         raise ValueError("; ".join(_flaws(reading.violations)))
     status = section(raw, "status")
@@ -107,6 +113,7 @@ def read_job(raw: Raw) -> JobObject:
         message=state.get("message", ""),
         retry_count=status.get("retryCount", 0),
         version=status.get("version", 0),
+        status=status,
         flaws=_flaws(reading.violations),
     )
 

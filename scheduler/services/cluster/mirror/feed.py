@@ -20,11 +20,12 @@ from scheduler.clusters.kubernetes.discovery import (
 from scheduler.clusters.kubernetes.errors import ApiError
 from scheduler.clusters.kubernetes.queue_definition import known_queue_fields
 from scheduler.clusters.kubernetes.read import READERS
-from scheduler.clusters.kubernetes.resources import Resource
+from scheduler.clusters.kubernetes.resources import JOBS, Resource
 from scheduler.clusters.kubernetes.take_over import read_taken_over
 from scheduler.clusters.kubernetes.watch import Watch
-from scheduler.conf import AUTO, KubernetesConf, conf, schedules_cluster
+from scheduler.conf import AUTO, SCHEDULE, KubernetesConf, conf, schedules_cluster
 from scheduler.models import Mirror
+from scheduler.services.cluster.jobs.controller import JobController
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.queue_controller import QueueController
 from scheduler.services.cluster.mirror.reporter import Reporter
@@ -44,12 +45,12 @@ class KubernetesFeed:
         client: Client,
         events: queue.Queue[Event],
         queue_facts: state.QueueFacts,
-        asked_controller: str = AUTO,
+        asked: KubernetesConf = KubernetesConf(),  # noqa: B008  (frozen)
     ) -> None:
         self._client = client
         self._events = events
         self._queue_facts = queue_facts
-        self._asked_controller = asked_controller
+        self._asked = asked
         self.resources = frozenset(served_resources(client))
         self._heard_at = time.monotonic()
         self._has_others = False
@@ -90,7 +91,7 @@ class KubernetesFeed:
     def _is_another_cluster_now(self) -> bool:
         if frozenset(served_resources(self._client)) != self.resources:
             return True
-        return find_queue_facts(self._client, self._asked_controller) != self._queue_facts
+        return find_queue_facts(self._client, self._asked) != self._queue_facts
 
     def queue_controller(self) -> QueueController | None:
         """None where Volcano's controllers look after queues."""
@@ -104,9 +105,21 @@ class KubernetesFeed:
             return None
         return Reporter(self._client, conf().kubernetes.scheduler_names)
 
+    def job_controller(self) -> JobController | None:
+        """None where nobody or Volcano's controllers make the pods of jobs."""
+        if self._queue_facts.jobs != Mirror.FUMAROLE or JOBS not in self.resources:
+            return None
+        return JobController(self._client, self._is_alone_with_jobs)
+
     def _is_alone(self) -> bool:
-        if self._asked_controller != AUTO:
-            return self._asked_controller == Mirror.FUMAROLE
+        return self._is_ours(self._asked.queue_controller)
+
+    def _is_alone_with_jobs(self) -> bool:
+        return self._is_ours(self._asked.job_controller)
+
+    def _is_ours(self, asked_controller: str) -> bool:
+        if asked_controller != AUTO:
+            return asked_controller == Mirror.FUMAROLE
         return not volcano_controllers_run(self._client)
 
     @property
@@ -134,7 +147,7 @@ def connect(given: KubernetesConf, events: queue.Queue[Event]) -> KubernetesFeed
     credentials = load_credentials(given.kubeconfig, given.context)
     client = Client(credentials)
     try:
-        queue_facts = find_queue_facts(client, given.queue_controller)
+        queue_facts = find_queue_facts(client, given)
         state.begin(
             cluster_uid=cluster_uid(client),
             server=credentials.server.url,
@@ -142,20 +155,28 @@ def connect(given: KubernetesConf, events: queue.Queue[Event]) -> KubernetesFeed
             name=_name_of(given, credentials),
             queues=queue_facts,
         )
-        return KubernetesFeed(client, events, queue_facts, given.queue_controller)
+        return KubernetesFeed(client, events, queue_facts, given)
     except Exception:
         client.close()
         raise
 
 
-def find_queue_facts(client: Client, asked_controller: str) -> state.QueueFacts:
+def find_queue_facts(client: Client, asked: KubernetesConf) -> state.QueueFacts:
     """As the cluster is now, and as the settings say."""
-    fields = known_queue_fields(client)
-    if asked_controller != AUTO:
-        return state.QueueFacts(fields, asked_controller)
-    if volcano_controllers_run(client):
-        return state.QueueFacts(fields, Mirror.VOLCANO)
-    return state.QueueFacts(fields, Mirror.FUMAROLE)
+    found = Mirror.FUMAROLE
+    if AUTO in (asked.queue_controller, asked.job_controller) and volcano_controllers_run(client):
+        found = Mirror.VOLCANO
+    queues = _chosen(asked.queue_controller, found)
+    jobs = _chosen(asked.job_controller, found)
+    if asked.mode != SCHEDULE and jobs == Mirror.FUMAROLE:
+        jobs = ""  # whoever only watches makes no pods
+    return state.QueueFacts(known_queue_fields(client), queues, jobs)
+
+
+def _chosen(asked: str, found: str) -> str:
+    if asked == AUTO:
+        return found
+    return asked
 
 
 def find_neighbours(client: Client) -> state.Neighbours:

@@ -26,10 +26,14 @@ class Neighbours:
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """The keys that a queue's `spec` may have, and who opens and closes queues."""
+    """The keys that a queue's `spec` may have, and who opens and closes queues.
+
+    `jobs` is who makes the pods of jobs, "" for nobody.
+    """
 
     fields: frozenset[str] = VOLCANO_FIELDS
     controller: str = Mirror.FUMAROLE
+    jobs: str = ""
 
 
 class OtherCluster(Exception):
@@ -61,6 +65,7 @@ def begin(
         version=version[:64],
         queue_fields=sorted(queues.fields),
         queue_controller=queues.controller,
+        job_controller=queues.jobs,
         heard_at=timezone.now(),
         synced_at=None,
         problem="",

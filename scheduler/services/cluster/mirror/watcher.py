@@ -23,6 +23,7 @@ from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES, Resource
 from scheduler.clusters.kubernetes.watch_events import Lost, Unreadable
 from scheduler.conf import conf, schedules_cluster
 from scheduler.outages import Outage, in_a_line
+from scheduler.services.cluster.jobs.controller import JobController
 from scheduler.services.cluster.mirror import state
 from scheduler.services.cluster.mirror.flush import WATCHER, flush
 from scheduler.services.cluster.mirror.queue_controller import QueueController
@@ -56,6 +57,9 @@ class Feed(Protocol):
 
     def queue_controller(self) -> QueueController | None:
         """Who looks after queues, where nobody else does."""
+
+    def job_controller(self) -> JobController | None:
+        """Who makes the pods of jobs, where nobody else does."""
 
     def reporter(self) -> Reporter | None:
         """Who tells pods why they wait, where they are placed here."""
@@ -159,6 +163,7 @@ class _Following:
             schedules=schedules_cluster(),
         )
         self._controller = feed.queue_controller()
+        self._job_controller = feed.job_controller()
         self._reporter = feed.reporter()
         self._is_loaded = False
         self._heard_noted = time.monotonic()
@@ -175,11 +180,14 @@ class _Following:
             if self._store.listed >= self._feed.resources:
                 self._write()
                 self._report()
+                self._look_after_jobs()
             self._note_heard()
 
     def close(self) -> None:
         if self._controller is not None:
             self._controller.close()
+        if self._job_controller is not None:
+            self._job_controller.close()
         if self._reporter is not None:
             self._reporter.close()
 
@@ -217,6 +225,8 @@ class _Following:
             self._is_loaded = True
         elif not self._store.has_pending:
             return
+        if self._job_controller is not None:
+            self._job_controller.hear(self._store)
         try:
             flush(self._store, self._writer, self._held)
         except Exception:
@@ -239,6 +249,10 @@ class _Following:
         if found != self._neighbours:
             state.note_neighbours(found)
             self._neighbours = found
+
+    def _look_after_jobs(self) -> None:
+        if self._job_controller is not None:
+            self._job_controller.look(self._store)
 
     def _note_heard(self) -> None:
         now = time.monotonic()

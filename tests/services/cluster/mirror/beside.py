@@ -83,7 +83,7 @@ def insist(ask: Callable[[], object]) -> None:
 
 
 @contextmanager
-def watcher_process(plane: Any) -> Iterator[subprocess.Popen[bytes]]:
+def watcher_process(plane: Any, **settings_of_process: str) -> Iterator[subprocess.Popen[bytes]]:
     """A watcher as it runs in production, on the database of this test."""
     environment = {
         **os.environ,
@@ -91,6 +91,7 @@ def watcher_process(plane: Any) -> Iterator[subprocess.Popen[bytes]]:
         "KUBECONFIG": str(plane.kubeconfig),
         "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
         "SECRET_KEY": "test",
+        **settings_of_process,
     }
     process = subprocess.Popen(
         [sys.executable, "manage.py", "watcher"], cwd=Path(settings.BASE_DIR), env=environment

@@ -49,6 +49,9 @@ class MadeUpFeed:
     def queue_controller(self) -> None:
         return None
 
+    def job_controller(self) -> None:
+        return None
+
     def reporter(self) -> None:
         return None
 
