@@ -165,9 +165,10 @@ def _loses_too_much(figures: Figures, _: NameOf) -> str:
     pods = counted(int(figures["pods"]), "pod")
     words = f"To evict {pods} for it would lose too much work for what it gains"
     if figures.get("isShort"):
-        return f"{words}: it runs for a shorter time than they have run, and has not waited long."
-    if figures.get("hasPlace"):
-        return f"{words}: it is expected to start without that in about {_seconds(figures)}."
+        return (
+            f"{words}: it would do less work than they have done. "
+            f"It waits for another {_seconds(figures)} at most."
+        )
     return f"{words}: the last of them ends in about {_seconds(figures)}."
 
 

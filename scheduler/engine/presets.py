@@ -40,6 +40,7 @@ FUMAROLE: Final = Policy(
             "minRunSeconds": 300,
             "patienceSeconds": 600,
             "patiencePercent": 10,
+            "shortRunWaitSeconds": 3600,
         },
     },
 )
@@ -102,6 +103,7 @@ ABOUT_PRESETS: Final = {
 _TIMES: Final = (
     "waitSeconds",
     "waitPercent",
+    "shortRunWaitSeconds",
     "minRunSeconds",
     "patienceSeconds",
     "patiencePercent",

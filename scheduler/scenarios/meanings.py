@@ -64,8 +64,15 @@ SETTINGS_OF_PRESETS: Final = (
         "waitPercent",
         0,
         "With wholeGangs: the gang must also have waited for this share of the time that the pods "
-        "to be evicted have run, in percent. If it declares its run time, it must do as much work "
-        "as is lost; the time that it has waited counts for it. A guarantee does not wait.",
+        "to be evicted have run, in percent. A guarantee does not wait.",
+    ),
+    Setting(
+        "reclaim",
+        "shortRunWaitSeconds",
+        0,
+        "With wholeGangs: a gang that would do less work in its whole run than an eviction loses "
+        "waits first, at most this long. A second of that counts as four of its work. It needs "
+        "declared run times (fumarole.io/run-seconds). A guarantee does not wait.",
     ),
     Setting(
         "reclaim",
@@ -88,8 +95,8 @@ SETTINGS_OF_PRESETS: Final = (
         "patiencePercent",
         0,
         "With wholeGangs: a gang that declares its run time waits longer for a place that is set "
-        "aside for it: this share of its run time, in percent, if that is more than "
-        "patienceSeconds.",
+        "aside for it: this share of its run time in all, in percent, if that is more "
+        "than patienceSeconds.",
     ),
     Setting(
         "preempt",

@@ -175,6 +175,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, Reader]]] = {
         "wholeGangs": read_flag,
         "waitSeconds": read_seconds,
         "waitPercent": read_level,
+        "shortRunWaitSeconds": read_seconds,
         "minRunSeconds": read_seconds,
         "patienceSeconds": read_seconds,
         "patiencePercent": read_level,

@@ -17,6 +17,13 @@ def aged(work, seconds, **group):
     return Workload(replace(work.group, **group), pods)
 
 
+def came(work, seconds, **group):
+    """The gang and its pods are there for so long."""
+    created = NOW - seconds
+    pods = tuple(replace(pod, created=created) for pod in work.pods)
+    return Workload(replace(work.group, created=created, **group), pods)
+
+
 def scene(*jobs, nodes=(("n1", 8, 8),), queues=(), root=None, **snapshot):
     """Nodes are (name, cpu, gpu)."""
     return cluster(

@@ -75,6 +75,7 @@ TRIED = {
     ),
     "wholeGangs": test_whole_gangs.test_a_gang_goes_whole_or_keeps_its_minimum,
     "waitSeconds": test_waits.test_nothing_is_evicted_for_a_gang_that_has_just_come,
+    "shortRunWaitSeconds": (test_waits.test_a_gang_that_does_less_work_than_is_lost_takes_nothing),
     "waitPercent": test_waits.test_the_longer_pods_have_run_the_longer_a_gang_waits,
     "gainPercent": test_worth.test_reclaim_must_gain_as_much_more_than_it_loses_as_the_policy_says,
     "patiencePercent": test_whole_gangs.test_a_gang_that_runs_for_long_waits_longer_for_its_place,

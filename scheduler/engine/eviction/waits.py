@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -20,17 +21,25 @@ from scheduler.engine.eviction.whole_gangs import Plan
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
+WAIT_COUNTS: Final = 4.0
+"""A second that a short gang has waited counts as so many seconds of its work."""
+
 
 class Waits:
     """Configuration: `waitSeconds` at the least, and `waitPercent` of the time that the pods to be
-    evicted have run.
+    evicted have run. A gang that does less work than is lost waits `shortRunWaitSeconds` at most.
     """
 
     def __init__(self, session: Session, settings: Mapping[str, object]) -> None:
         self._session = session
         self._least = number(settings, "waitSeconds", 0)
         self._share = number(settings, "waitPercent", 0) / 100
+        self._most_if_short = number(settings, "shortRunWaitSeconds", 0)
         self._since = _waiting_since(session)
+
+    def since(self, gang: Gang) -> float:
+        """From when on the gang waits."""
+        return float(self._since[gang.row])
 
     def are_too_short(self, gang: Gang) -> bool:
         """Whether nothing is evicted for the gang yet."""
@@ -48,13 +57,17 @@ class Waits:
     def worth_seconds(self, gang: Gang) -> float:
         """For how long the gang's work may be set against the work that an eviction loses.
 
-        As long as it runs. What it has waited counts too, as much as it counts against victims:
-        else a queue of short jobs would never get room from long ones.
+        As long as it runs. What it has waited counts too, and more than work does, and at some
+        time it has waited enough: else a queue of short jobs would never get room from long ones.
         """
         expected = float(self._session.snapshot.groups.expected_seconds[gang.row])
-        if not self._share or math.isnan(expected):
+        if math.isnan(expected) or self.seconds_left_if_short(gang) <= 0:
             return math.inf
-        return expected + self._waited(gang) / self._share
+        return expected + self._waited(gang) * WAIT_COUNTS
+
+    def seconds_left_if_short(self, gang: Gang) -> float:
+        """How much longer the gang must wait at most because it does less work than is lost."""
+        return self._most_if_short - self._waited(gang)
 
     def may_take_more(self, rows: Rows, others: Rows) -> Mask:
         """Which of these podgroups have waited longer than the other beside it, or run longer."""
@@ -65,7 +78,7 @@ class Waits:
         return longer
 
     def _waited(self, gang: Gang) -> float:
-        return self._session.snapshot.taken_at - float(self._since[gang.row])
+        return self._session.snapshot.taken_at - self.since(gang)
 
     def _longest_run(self, plan: Plan) -> float:
         snapshot = self._session.snapshot

@@ -22,40 +22,23 @@ class Worth:
         self._factor = number(settings, "gainPercent", 100) / 100
 
     def is_too_little(self, gang: Gang, plan: Plan, most_seconds: float = math.inf) -> bool:
-        """Whether too much work is lost for what the gang would do until it could start anyway, or
-        in so many seconds.
+        """Whether too much work is lost for what the gang would do until its victims end by
+        themselves, or in so many seconds.
         """
         session = self._session
         pods = session.tasks.missing_pods(gang)
         parts = cluster_parts(session, session.request[session.pod_classes[pods]])
-        gained = float(parts.sum()) * min(self.seconds_saved(gang, plan), most_seconds)
+        gained = float(parts.sum()) * min(self.seconds_saved(plan), most_seconds)
         lost = sum(victim.cost for victim in plan.victims)
         return lost * self._factor > gained
 
-    def seconds_saved(self, gang: Gang, plan: Plan) -> float:
-        """For how long the gang would have to wait: until its victims have ended by themselves, or
-        until others have, if a place is set aside for it then. For ever if nobody knows.
-        """
-        return min(_seconds_until_all_end(self._session, plan), self._seconds_until_place(gang))
-
-    def has_place_before(self, gang: Gang, plan: Plan) -> bool:
-        """Whether a place is set aside for it that is free before its victims have ended."""
-        return self._seconds_until_place(gang) < _seconds_until_all_end(self._session, plan)
-
-    def _seconds_until_place(self, gang: Gang) -> float:
-        place = self._session.future_places.of(gang.queue)
-        if place is None or place.gang is not gang:
+    def seconds_saved(self, plan: Plan) -> float:
+        """Until all of the victims have ended; for ever if nobody knows when one of them ends."""
+        snapshot = self._session.snapshot
+        pods = np.concatenate([victim.pods for victim in plan.victims])
+        expected = snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
+        left = snapshot.pods.started[pods] + expected - snapshot.taken_at
+        is_known = left > 0
+        if not is_known.all():
             return math.inf
-        return place.at - self._session.snapshot.taken_at
-
-
-def _seconds_until_all_end(session: Session, plan: Plan) -> float:
-    """For ever if nobody knows when one of the victims ends."""
-    snapshot = session.snapshot
-    pods = np.concatenate([victim.pods for victim in plan.victims])
-    expected = snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
-    left = snapshot.pods.started[pods] + expected - snapshot.taken_at
-    is_known = left > 0
-    if not is_known.all():
-        return math.inf
-    return float(left.max())
+        return float(left.max())

@@ -162,11 +162,11 @@ class _WholeGangs:
         if left > 0:
             return ReclaimAnswer(ReclaimCode.WAITS_FIRST, {"seconds": left})
         if worth.is_too_little(self.gang, plan):
-            figures["seconds"] = worth.seconds_saved(self.gang, plan)
-            figures["hasPlace"] = worth.has_place_before(self.gang, plan)
+            figures["seconds"] = worth.seconds_saved(plan)
             return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
         if worth.is_too_little(self.gang, plan, waits.worth_seconds(self.gang)):
             figures["isShort"] = True
+            figures["seconds"] = waits.seconds_left_if_short(self.gang)
             return ReclaimAnswer(ReclaimCode.LOSES_TOO_MUCH, figures)
         return ReclaimAnswer(ReclaimCode.MAY_RECLAIM, figures)
 

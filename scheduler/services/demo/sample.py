@@ -39,7 +39,7 @@ NODES: Final = (
 
 SAMPLE_TIMES: Final = {
     "preempt": {"minRunSeconds": 60, "patienceSeconds": 120},
-    "reclaim": {"minRunSeconds": 60, "patienceSeconds": 120},
+    "reclaim": {"minRunSeconds": 60, "patienceSeconds": 120, "shortRunWaitSeconds": 720},
 }
 """A fifth of the default policy's."""
 SAMPLE_POLICY_REASON: Final = "jobs of the sample run for seconds to minutes"

@@ -10,18 +10,11 @@ from scheduler.domain.no_reclaim import reclaim_words
 from scheduler.engine import ask_about_reclaim
 from tests.engine.builders import Workload, configured, evicted, job, queue, run
 from tests.engine.eviction.test_whole_gangs import RECLAIM
-from tests.engine.scenes import HALVES, NOW, aged, gpus, scene
+from tests.engine.scenes import HALVES, NOW, aged, came, gpus, scene
 
 
 def policy(**settings):
     return configured(RECLAIM, reclaim={"wholeGangs": True, **settings})
-
-
-def came(work, seconds, **group):
-    """The gang and its pods are there for so long."""
-    created = NOW - seconds
-    pods = tuple(replace(pod, created=created) for pod in work.pods)
-    return Workload(replace(work.group, created=created, **group), pods)
 
 
 def crowded(*takers, ran=1_000, queues=HALVES):
@@ -94,13 +87,31 @@ def test_a_gang_that_has_waited_longer_is_not_settled_by_one_that_came_before_it
 @pytest.mark.parametrize(("runs", "count"), [(50.0, 0), (70.0, 4), (None, 4)])
 def test_a_gang_that_does_less_work_than_is_lost_takes_nothing(runs, count):
     """The pods have run for 1,000 s, and to start again costs 60. Its wait counts as 1,000 s."""
-    assert victims(crowded(taker(250, expected_seconds=runs)), waitPercent=25) == count
+    snapshot = crowded(taker(250, expected_seconds=runs))
+
+    assert victims(snapshot, shortRunWaitSeconds=3_600) == count
+    assert victims(snapshot) == 4
 
 
 def test_a_short_gang_gets_room_when_it_has_waited_long_enough():
     snapshot = crowded(taker(300, expected_seconds=10.0))
 
-    assert victims(snapshot, waitPercent=25) == 4
+    assert victims(snapshot, shortRunWaitSeconds=3_600) == 4
+
+
+@pytest.mark.parametrize(("waited", "count"), [(3_599, 0), (3_600, 4)])
+def test_a_short_gang_does_not_wait_for_ever_for_room_from_long_ones(waited, count):
+    """The pods have run for ten days."""
+    snapshot = crowded(taker(waited, expected_seconds=10.0), ran=864_000)
+
+    assert victims(snapshot, shortRunWaitSeconds=3_600) == count
+
+
+def test_a_short_gang_within_its_guarantee_does_not_wait():
+    due = queue("q2", deserved={"gpu": 4}, guarantee={"gpu": 4})
+    snapshot = crowded(taker(0, expected_seconds=10.0), queues=(gpus("q1", 4), due))
+
+    assert victims(snapshot, shortRunWaitSeconds=3_600) == 4
 
 
 def test_of_two_alike_gangs_the_one_that_runs_longer_may_take():
@@ -108,7 +119,7 @@ def test_of_two_alike_gangs_the_one_that_runs_longer_may_take():
         taker(250, "short", expected_seconds=10.0), taker(250, "tall", expected_seconds=500.0)
     )
 
-    outcome = run(snapshot, policy(waitPercent=25))
+    outcome = run(snapshot, policy(shortRunWaitSeconds=3_600))
 
     assert {eviction.beneficiary for eviction in outcome.evictions} == {"default/tall"}
 
@@ -129,7 +140,7 @@ def test_a_gang_is_told_how_long_it_waits():
 
 
 def test_a_gang_is_told_that_it_is_too_short():
-    assert words(crowded(taker(250, expected_seconds=10.0)), waitPercent=25) == (
+    assert words(crowded(taker(250, expected_seconds=10.0)), shortRunWaitSeconds=3_600) == (
         "To evict 4 pods for it would lose too much work for what it gains: "
-        "it runs for a shorter time than they have run, and has not waited long."
+        "it would do less work than they have done. It waits for another 3350 s at most."
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from scheduler.domain.no_reclaim import ReclaimCode, reclaim_words
-from scheduler.engine import ask_about_reclaim, open_session
+from scheduler.engine import open_session
 from scheduler.engine.presets import FUMAROLE
 from scheduler.engine.report.no_reclaim import why_no_reclaim
 from tests.engine.builders import configured, evicted, job, queue, run, with_actions
 from tests.engine.eviction.test_whole_gangs import RECLAIM
-from tests.engine.scenes import HALVES, aged, gpus, scene
+from tests.engine.scenes import aged, gpus, scene
 
 
 def scene_with(expected, guarantee=0):
@@ -53,41 +53,6 @@ def test_preempt_must_gain_as_much_more_than_it_loses_as_the_policy_says(percent
     )
 
     assert len(evicted(run(snapshot, policy))) == victims
-
-
-def scene_with_a_place(seconds):
-    """Pods that may not be evicted end in so many seconds; the others not for hours."""
-    ending = job("ends", "q1", tasks=4, gpu=1, on="n1", pod={"preemptable": False})
-    return scene(
-        aged(job("a", "q1", tasks=4, gpu=1, on="n1"), 1_000, expected_seconds=9_000.0),
-        aged(ending, 100, expected_seconds=100.0 + seconds),
-        job("new", "q2", tasks=4, gpu=1),
-        queues=HALVES,
-    )
-
-
-RECLAIM_OR_WAIT = configured(
-    with_actions(FUMAROLE, "allocate reclaim"),
-    allocate={"setAside": 8},
-    reclaim={"wholeGangs": True},
-)
-
-
-@pytest.mark.parametrize(("seconds", "victims"), [(1_000, 0), (1_100, 4)])
-def test_a_gang_gains_no_more_than_the_time_until_its_place_is_free(seconds, victims):
-    """1,060 seconds are lost."""
-    snapshot = scene_with_a_place(seconds)
-
-    assert len(evicted(run(snapshot, RECLAIM_OR_WAIT))) == victims
-
-
-def test_the_gang_is_told_when_its_place_is_free():
-    answer = ask_about_reclaim(scene_with_a_place(1_000), RECLAIM_OR_WAIT, "default/new")
-
-    assert reclaim_words(answer, str) == (
-        "To evict 4 pods for it would lose too much work for what it gains: "
-        "it is expected to start without that in about 1000 s."
-    )
 
 
 def test_a_guarantee_does_not_wait_for_them():

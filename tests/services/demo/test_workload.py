@@ -218,6 +218,7 @@ def test_the_sample_cluster_has_the_default_policy_with_shorter_times():
         ("preempt", "patienceSeconds"): 120,
         ("reclaim", "minRunSeconds"): 60,
         ("reclaim", "patienceSeconds"): 120,
+        ("reclaim", "shortRunWaitSeconds"): 720,
     }
 
 
