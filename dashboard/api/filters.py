@@ -19,6 +19,7 @@ from dashboard.forms.choices import stored_word
 from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role
 from scheduler.domain.audit_actions import KINDS, AuditArea, known_actions
+from scheduler.domain.change_sets import SetState
 from scheduler.domain.comparison import Verdict
 from scheduler.domain.jobs.policies import JobAction
 from scheduler.domain.label_selectors import FORMS, LabelRequirement, NotASelector, parse_selector
@@ -392,6 +393,11 @@ class AuditFilters(FilterSet):
     request_id = Words(field_name="request_id", lookup_expr="in")
     older_than = Age(field_name="at", lookup_expr="lt")
     newer_than = Age(field_name="at", lookup_expr="gte")
+
+
+class ChangeSetFilters(Created):
+    state = OneOf(SetState, field_name="state")
+    user = Words(field_name="author", lookup_expr="in")
 
 
 class GrantFilters(FilterSet):

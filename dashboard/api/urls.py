@@ -10,6 +10,7 @@ from django.urls import URLPattern, re_path
 from dashboard.api import (
     apply,
     bulk,
+    changes,
     cluster,
     comparison,
     forecast,
@@ -57,6 +58,7 @@ COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "views": me.Views,
     "bulkruns": bulk.BulkRuns,
     "policyversions": policy.PolicyVersions,
+    "changes": changes.Changes,
 }
 SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy": policy.Policy,

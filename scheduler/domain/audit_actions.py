@@ -34,6 +34,7 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "UpdateCluster",
         "KeepSessions",
     ),
+    "Change sets": ("ApplyChangeSet", "DiscardChangeSet"),
     "Nodes": (
         "CordonNode",
         "UncordonNode",
@@ -88,6 +89,7 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 KINDS: Final = (
     "Queue",
+    "ChangeSet",
     "Cluster",
     "Policy",
     "Node",

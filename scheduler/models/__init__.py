@@ -3,6 +3,7 @@
 from scheduler.models.access import ApiToken, Grant, KeptAnswer
 from scheduler.models.audit import AuditEntry
 from scheduler.models.change import Change, ChangeHorizon
+from scheduler.models.change_set import ChangeSet
 from scheduler.models.comparison import Comparison
 from scheduler.models.history import QueueSample, SavedScenario
 from scheduler.models.lookups import Glob
@@ -37,6 +38,7 @@ __all__ = [
     "BulkRun",
     "Change",
     "ChangeHorizon",
+    "ChangeSet",
     "ClusterState",
     "Command",
     "Comparison",

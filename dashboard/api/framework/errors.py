@@ -23,8 +23,10 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from dashboard.http.middleware import DAMAGED
+from dashboard.present.change_sets import crossing_json
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight, ScopeTooNarrow
+from scheduler.domain.change_sets import Crossed
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.outages import is_damage
@@ -189,6 +191,11 @@ def _stale_problem(error: Stale) -> dict[str, Any]:
     return problem(412, str(error), "changed-meanwhile", changed=changed)
 
 
+def _crossed_problem(error: Crossed) -> dict[str, Any]:
+    conflicts = [crossing_json(crossing) for crossing in error.crossings]
+    return problem(409, str(error), "changed-meanwhile", conflicts=conflicts)
+
+
 def _refusal_problem(error: Refusal) -> dict[str, Any]:
     detail = str(error.detail)
     return problem(error.status_code, detail, error.problem_type, error.violations, **error.more)
@@ -236,6 +243,7 @@ _PROBLEMS: dict[type[Exception], Callable[[Any], dict[str, Any]]] = {
     OutOfSight: lambda error: problem(404, str(error)),
     StaleVersion: _stale_queue_problem,
     Stale: _stale_problem,
+    Crossed: _crossed_problem,
     Refusal: _refusal_problem,
     CommandFailed: lambda error: problem(503, str(error), "command-failed"),
     ObjectDoesNotExist: _missing_problem,

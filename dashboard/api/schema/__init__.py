@@ -15,6 +15,13 @@ from dashboard.api.schema.apply import (
     Validated,
     bulk_of,
 )
+from dashboard.api.schema.changes import (
+    ChangeSet,
+    ChangeSetPatch,
+    GivenChangeSet,
+    GivenDocuments,
+    GivenPlace,
+)
 from dashboard.api.schema.cluster import (
     CheckedPolicy,
     Cluster,
@@ -105,6 +112,8 @@ __all__ = [
     "AuditRecord",
     "BulkJob",
     "BulkRun",
+    "ChangeSet",
+    "ChangeSetPatch",
     "CheckedPolicy",
     "CloseFirst",
     "Cluster",
@@ -124,11 +133,14 @@ __all__ = [
     "FlatTree",
     "Forecast",
     "GivenBulkRun",
+    "GivenChangeSet",
     "GivenCluster",
     "GivenCommand",
+    "GivenDocuments",
     "GivenGrant",
     "GivenGroup",
     "GivenPassword",
+    "GivenPlace",
     "GivenPolicy",
     "GivenPreferences",
     "GivenToken",

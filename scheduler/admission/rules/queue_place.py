@@ -45,7 +45,7 @@ def check_place(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[
         return
     yield from _check_way_up(proposed, tree)
     yield from _check_depth(proposed, tree, facts)
-    yield from _check_busy_parent(proposed, tree, facts)
+    yield from check_busy_parent(proposed, tree, facts)
 
 
 def _check_way_up(proposed: QueueSpec, tree: QueueTree) -> Iterator[Violation]:
@@ -109,7 +109,8 @@ def _levels_up(tree: QueueTree, name: str) -> int:
     return sum(ancestor != ROOT for ancestor in tree.ancestors(name)) + 1
 
 
-def _check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+def check_busy_parent(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator[Violation]:
+    """The new parent must have no work of its own. `tree` may be one without the move."""
     parent = proposed.parent or ROOT
     if parent == ROOT:
         return

@@ -63,7 +63,7 @@ def create_node(manifest: object, *, by: Actor = SYSTEM, dry_run: bool = False) 
     access.require_cluster(by, doing="add nodes")
     reading = read_node(manifest)
     value = readable(reading)
-    node = Node(name=value.metadata.name, created_at=timezone.now(), **_node_columns(value))
+    node = Node(name=value.metadata.name, created_at=timezone.now(), **node_columns(value))
     made = SavedNode(node, reading.notices, created=True)
     if dry_run:
         _refuse_taken_name(node.name)
@@ -121,7 +121,7 @@ def _changed_in_memory(node: Node, manifest: object, merge: bool) -> SavedNode:
         manifest = merge_patch(stored_node(node), manifest)
     reading: Reading[NodeManifest] = read_node(manifest)
     value = readable(reading, node.name)
-    columns = _node_columns(value)
+    columns = node_columns(value)
     changed = any(getattr(node, column) != new for column, new in columns.items())
     if changed:
         if node.ready is not value.ready:
@@ -132,7 +132,8 @@ def _changed_in_memory(node: Node, manifest: object, merge: bool) -> SavedNode:
     return SavedNode(node, reading.notices, changed=changed)
 
 
-def _node_columns(value: NodeManifest) -> dict[str, Any]:
+def node_columns(value: NodeManifest) -> dict[str, Any]:
+    """The columns of a node as its manifest has it."""
     return {
         "labels": value.metadata.labels,
         "annotations": value.metadata.annotations,

@@ -74,7 +74,7 @@ def is_in_the_tree(item: Item) -> bool:
     return item.kind in _IN_THE_TREE
 
 
-def _merged_over(
+def merged_over(
     stored: Mapping[str, Any],
     given: Mapping[str, Any],
     defaults: Sequence[tuple[Path, object]] = (),
@@ -185,7 +185,7 @@ def _apply_queue(item: Item, run: ApplyRun) -> Applied:
         **before,
         "spec": {key: value for key, value in spec.items() if key != "state"},
     }
-    wanted = _merged_over(stored, item.manifest, queue_defaults(item.manifest))
+    wanted = merged_over(stored, item.manifest, queue_defaults(item.manifest))
     saved = create_update.update_in(edit, name, wanted, run.by)
     after = queue_manifest(edit.tree[name])
     return _updated_result(item, name, before, after, saved.notices, saved.message)
@@ -205,7 +205,7 @@ def _apply_job(item: Item, run: ApplyRun) -> Applied:
             made.notices,
         )
     before = manifests.stored_job(row)
-    wanted = _merged_over(before, item.manifest)
+    wanted = merged_over(before, item.manifest)
     saved = changes.update_job(namespace, name, wanted, by=run.by, dry_run=run.is_rehearsal)
     return _updated_result(
         item,
@@ -230,7 +230,7 @@ def _apply_podgroup(item: Item, run: ApplyRun) -> Applied:
             made.notices,
         )
     before = manifests.stored_podgroup(row)
-    wanted = _merged_over(before, item.manifest)
+    wanted = merged_over(before, item.manifest)
     saved = podgroups.update_podgroup(namespace, name, wanted, by=run.by)
     return _updated_result(
         item,
@@ -288,7 +288,7 @@ def _apply_node(item: Item, run: ApplyRun) -> Applied:
         given = item.manifest
     else:
         given = {**item.manifest, "status": before["status"]}
-    wanted = _merged_over(before, given)
+    wanted = merged_over(before, given)
     saved = nodes.update_node(name, wanted, by=run.by, dry_run=run.is_rehearsal)
     return _updated_result(item, name, before, manifests.stored_node(saved.node), saved.notices)
 
@@ -301,7 +301,7 @@ def _apply_catalog(kind: catalog.Kind) -> Callable[[Item, ApplyRun], Applied]:
             made = catalog.create_entry(kind, item.manifest, by=run.by, dry_run=run.is_rehearsal)
             return _created_result(item, name, kind.stored(made.row), made.notices)
         before = kind.stored(row)
-        wanted = _merged_over(before, kind.shaped(item.manifest))
+        wanted = merged_over(before, kind.shaped(item.manifest))
         saved = catalog.update_entry(kind, name, wanted, by=run.by, dry_run=run.is_rehearsal)
         return _updated_result(item, name, before, kind.stored(saved.row), saved.notices)
 

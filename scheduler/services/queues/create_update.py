@@ -154,6 +154,13 @@ def create_in(edit: TreeEdit, manifest: object, by: Actor, *, imported: bool = F
         parent = reading.value.spec.parent
     access.require_to_create_queue(edit.seen_by(by), parent)
     proposed, notices = _admitted(reading, edit.tree, edit.facts, None)
+    return make_in(edit, proposed, by, notices)
+
+
+def make_in(
+    edit: TreeEdit, proposed: QueueReading, by: Actor, notices: tuple[Notice, ...] = ()
+) -> Saved:
+    """A queue that the rules have admitted."""
     spec = proposed.spec
     queue = edit.add(proposed, by)
     edit.record(by, "CreateQueue", spec.name, after=queue_manifest(spec))
@@ -303,7 +310,7 @@ def _change(
         mine = access.access_for(edit.seen_by(by))
         access.require_queue_change(mine, old, reading.value.spec)
     proposed, notices = _admitted(reading, edit.tree, edit.facts, old)
-    differences = _respecified(edit, old, proposed.spec, by)
+    differences = respecify_in(edit, old, proposed.spec, by)
     changed = bool(differences)
     sentences = []
     if differences:
@@ -318,8 +325,11 @@ def _change(
     return Changed(notices, changed, " ".join(sentences) or nothing_to_do, command)
 
 
-def _respecified(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
-    """What was changed, in words; nothing is done where nothing is."""
+def respecify_in(edit: TreeEdit, old: QueueSpec, new: QueueSpec, by: Actor) -> list[str]:
+    """What was changed, in words; nothing is done where nothing is.
+
+    The rules have admitted it. The state stays: only an order changes that.
+    """
     differences = _differences(old, new)
     if differences:
         message = f"changed {listed(differences)}."

@@ -150,7 +150,8 @@ def _remove(edit: TreeEdit, names: list[str], by: Actor) -> Deleted:
     Roles and figures go.
     """
     aftermath = aftermath_of(names)
-    if not edit.is_in_cluster:  # else the mirror does it, when the cluster has deleted them
+    # of queues in a real cluster the mirror does it, when the cluster has deleted them
+    if not edit.is_in_cluster and not edit.only_plans:
         _mark_as_deleted(names, by)
     edit.remove(names)
     for name in names:

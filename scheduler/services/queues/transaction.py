@@ -26,7 +26,7 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
 from scheduler.admission.violations import Rejected
 from scheduler.clusters.kubernetes.queue_writes import QueueWrite
-from scheduler.domain.lifecycle import DerivedState
+from scheduler.domain.lifecycle import DerivedState, derive
 from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queue_fields import (
     AMOUNT_FIELDS,
@@ -129,6 +129,7 @@ class TreeEdit:
         self, *, only_life: bool = False, with_pods: bool = False, locks: bool = True
     ) -> None:
         self.is_in_cluster = are_queues_in_cluster()
+        self.only_plans = not locks
         if locks and not self.is_in_cluster:
             _lock(with_pods=with_pods)
         self._only_life = only_life
@@ -279,7 +280,19 @@ class TreeEdit:
             image.tree = image.tree.without(name)
             del image.queues[name], image.parents[name]
             self._gone.append(name)
+            self._versions.pop(name, None)
+            self._respecified.discard(name)
         self.warns = True
+
+    def renew_states(self) -> None:
+        """The states as they follow from what was decided so far, for the rules that ask for them.
+
+        Else they are those that this edit found.
+        """
+        facts = self.facts
+        derived = derive(self.tree, facts.live_podgroups, facts.unknown)
+        states = {name: standing.state for name, standing in derived.items()}
+        self._image.facts = replace(facts, states=states)
 
     def note(self, note: EventNote) -> None:
         self._notes.append(note)

@@ -30,6 +30,7 @@ LISTS = {
     "events": filters.EventFilters,
     "audit": filters.AuditFilters,
     "grants": filters.GrantFilters,
+    "changes": filters.ChangeSetFilters,
 }
 FIXED = {
     "state",

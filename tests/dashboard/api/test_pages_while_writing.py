@@ -19,6 +19,7 @@ from dashboard.api.urls import COLLECTIONS
 from scheduler.models import (
     ApiToken,
     BulkRun,
+    ChangeSet,
     Command,
     Comparison,
     Decision,
@@ -197,6 +198,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "views": _mine(SavedView, page=lambda _: "jobs", name=lambda number: f"v{number}"),
     "bulkruns": _mine(BulkRun, action=lambda _: "AbortJob"),
     "policyversions": lambda number: PolicyVersion.objects.create(text=f"# {number}"),
+    "changes": lambda number: ChangeSet.objects.create(name=f"c{number}"),
 }
 _KEPT_FOR_EVER = ("audit",)  # the database refuses to delete them
 

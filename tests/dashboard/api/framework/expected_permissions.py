@@ -104,6 +104,16 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         ),  # what was refused of one's own run: each job asks again
     },
     "policyversions": dict.fromkeys(("list", "retrieve"), MEMBER),
+    "changes": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("admin", "hidden"),
+        # drafts of somebody else are changed by cluster admins, and applied by who may edit them
+        **dict.fromkeys(("partial_update", "destroy", "add", "remove"), ("never", "hidden")),
+        "refresh": ("never", "hidden"),
+        "apply": ("admin", "hidden"),
+        "revert": ("admin", "hidden"),
+    },
     "comparison": {"get": MEMBER},
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/presets": {"get": MEMBER},

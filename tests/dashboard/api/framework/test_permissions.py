@@ -122,8 +122,18 @@ class World:
             "commands": admin.get(f"commands/?queue={place}")["results"][0]["metadata"]["name"],
             "events": admin.get(f"events/?queue={place}")["results"][0]["metadata"]["name"],
             "audit": admin.get(f"audit/?queue={place}")["results"][0]["metadata"]["name"],
+            "changes": _change_set(admin, f"{place}-leaf"),
         }
         self.objects |= {(kind, place): name for kind, name in found.items()}
+
+
+def _edit(name: str, weight: int) -> dict[str, Any]:
+    return {"kind": "Queue", "metadata": {"name": name}, "spec": {"weight": weight}}
+
+
+def _change_set(admin: Caller, leaf: str) -> str:
+    made = admin.post("changes/", {"name": leaf, "documents": [_edit(leaf, 2)]}, expect=201)
+    return str(made["metadata"]["name"])
 
 
 def _scenario() -> bytes:
@@ -230,6 +240,10 @@ def body_for(name: str, action: str, place: str) -> Any:
             "reason": "why",
         },
         ("forecast", "post"): job("fresh", leaf),
+        ("changes", "create"): {"name": "fresh", "documents": [_edit(leaf, 3)]},
+        ("changes", "partial_update"): {"name": "another"},
+        ("changes", "add"): [_edit(leaf, 4)],
+        ("changes", "remove"): {"kind": "Queue", "name": leaf},
         ("policy", "put"): {
             "spec": {"policy": 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'}
         },

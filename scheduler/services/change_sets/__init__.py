@@ -1,0 +1,1 @@
+"""Edits of several objects: collected, checked as a whole, applied together, reverted."""

@@ -1,0 +1,120 @@
+"""/api/v1/changes/: the flow of a change set over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.dashboard.api.conftest import Caller, queue
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def tree(admin: Caller) -> None:
+    admin.post("queues/", queue("a", deserved={"cpu": "4"}), expect=201)
+    admin.post("queues/", queue("b", weight=2), expect=201)
+
+
+def edit(name: str, **spec: Any) -> dict[str, Any]:
+    return {"kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_set_is_collected_looked_at_applied_and_reverted(admin: Caller):
+    made = admin.post(
+        "changes/", {"name": "Friday", "documents": [edit("a", deserved={"cpu": "6"})]}, expect=201
+    )
+    where = f"changes/{made['metadata']['name']}/"
+    admin.post(f"{where}add/", [edit("b", weight=5)])
+
+    draft = admin.get(where)
+    assert draft["status"]["mayBeApplied"] is True
+    assert [item["diff"] for item in draft["spec"]["items"]] == [
+        [{"field": "spec.deserved.cpu", "before": "4", "after": "6"}],
+        [{"field": "spec.weight", "before": 2, "after": 5}],
+    ]
+
+    applied = admin.post(f"{where}apply/")
+    assert applied["status"]["state"] == "Applied"
+    assert applied["message"] == "Applied Friday: 2 queues changed."
+    assert admin.get("queues/b/")["spec"]["weight"] == 5
+
+    back = admin.post(f"{where}revert/", expect=201)
+    assert back["status"]["reverts"] == int(made["metadata"]["name"])
+    admin.post(f"changes/{back['metadata']['name']}/apply/")
+    assert admin.get("queues/b/")["spec"]["weight"] == 2
+    states = [row["status"]["state"] for row in admin.get("changes/?state=Applied")["results"]]
+    assert states == ["Applied", "Applied"]
+
+
+def test_who_comes_second_gets_409_with_what_changed(admin: Caller):
+    numbers = []
+    for weight in (5, 6):
+        body = {"name": f"to {weight}", "documents": [edit("b", weight=weight)]}
+        numbers.append(admin.post("changes/", body, expect=201)["metadata"]["name"])
+    admin.post(f"changes/{numbers[0]}/apply/")
+
+    problem = admin.post(f"changes/{numbers[1]}/apply/", expect=409)
+
+    assert problem["type"].endswith("changed-meanwhile")
+    assert problem["conflicts"][0]["diff"] == [{"field": "spec.weight", "before": 2, "after": 5}]
+    assert admin.get("queues/b/")["spec"]["weight"] == 5
+
+    renewed = admin.post(f"changes/{numbers[1]}/refresh/")
+    assert renewed["spec"]["items"][0]["diff"] == [
+        {"field": "spec.weight", "before": 5, "after": 6}
+    ]
+    admin.post(f"changes/{numbers[1]}/apply/")
+    assert admin.get("queues/b/")["spec"]["weight"] == 6
+
+
+def test_a_broken_rule_is_told_before_and_when_it_is_applied(admin: Caller):
+    body = {"name": "wrong", "documents": [edit("c", parent="a", deserved={"cpu": "5"})]}
+    made = admin.post("changes/", body, expect=201)
+    where = f"changes/{made['metadata']['name']}/"
+
+    assert made["status"]["mayBeApplied"] is False
+    rules = [violation["ruleId"] for violation in made["status"]["violations"]]
+    assert rules == ["children_deserved_exceeds_parent"]
+    refused = admin.post(f"{where}apply/", expect=400)
+    assert [violation["ruleId"] for violation in refused["violations"]] == rules
+
+
+def test_a_draft_is_renamed_emptied_and_discarded(admin: Caller):
+    made = admin.post("changes/", {"name": "a", "documents": [edit("b", weight=5)]}, expect=201)
+    where = f"changes/{made['metadata']['name']}/"
+
+    assert admin.patch(where, {"name": "b"})["spec"]["name"] == "b"
+    emptied = admin.post(f"{where}remove/", {"kind": "Queue", "name": "b"})
+    assert emptied["spec"]["items"] == []
+    admin.post(f"{where}apply/", expect=409)
+    admin.delete(where)
+    assert admin.get(where)["status"]["state"] == "Discarded"
+    admin.post(f"{where}add/", [edit("b", weight=5)], expect=409)
+
+
+def test_a_dry_run_keeps_nothing(admin: Caller):
+    body = {"name": "dry", "documents": [edit("b", weight=5)]}
+    admin.post("changes/?dry_run=true", body)
+    assert admin.get("changes/")["results"] == []
+    made = admin.post("changes/", body, expect=201)
+    admin.post(f"changes/{made['metadata']['name']}/apply/?dry_run=true")
+    assert admin.get("queues/b/")["spec"]["weight"] == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"name": ""},
+        {"name": "x", "documents": "all"},
+        {"name": "x", "colour": "red"},
+        {"name": "x", "documents": [{"kind": "Job", "metadata": {"name": "j"}}]},
+        {"name": "x", "documents": [{"kind": "Queue", "metadata": {"name": "a"}, "$patch": "x"}]},
+        {"name": "x", "documents": [3]},
+    ],
+)
+def test_what_cannot_be_read_is_refused(admin: Caller, body: dict[str, Any]):
+    problem = admin.post("changes/", body, expect=400)
+
+    assert problem["violations"]
