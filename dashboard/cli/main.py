@@ -45,6 +45,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "node": (("cluster.nodes",), "app"),
     "session": (("sessions.read",), "app"),
     "policy": (("sessions.policy",), "app"),
+    "changes": (("files.changes",), "app"),
     "contexts": (("accounts.login",), "contexts_app"),
 }
 # Commands without a group: which module registers them.

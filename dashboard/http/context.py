@@ -41,6 +41,7 @@ PLACES = (
     Place("Nodes", "nodes", "nodes", "/nodes/"),
     Place("Sessions", "sessions", "sessions", "/sessions/"),
     Place("Comparison", "comparison", "half", "/comparison/"),
+    Place("Changes", "change-sets", "changes", "/changes/"),
     Place("Activity", "activity", "activity", "/activity/"),
     Place("Policy", "policy", "policy", "/policy/"),
     Place("Users", "users", "user", "/users/"),
@@ -50,6 +51,7 @@ FOR_VIEWERS = (
     "nodes",
     "sessions",
     "comparison",
+    "change-sets",
 )  # users with no role at all are told to ask for one
 BESIDE_ANOTHER = ("comparison",)  # only where another scheduler decides
 ALSO = {"activity": ("/audit/",)}  # other addresses that belong to an entry

@@ -24,6 +24,7 @@ from scheduler.domain.audit_actions import ACTIONS, KINDS, AuditArea, known_acti
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.change_sets.listing import set_of_entry
 from scheduler.selectors.records.feeds import (
     EVENT_KINDS,
     EVERYTHING,
@@ -224,7 +225,13 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
         )
     before = _policy_text(entry.before)
     after = _policy_text(entry.after)
-    context: Context = {"entry": entry, "changes": [], "lines": []}
+    context: Context = {
+        "entry": entry,
+        "changes": [],
+        "lines": [],
+        "change_set": set_of_entry(entry, access(request), request.user.get_username()),
+        "may_collect": access(request).may_anywhere(Permission.OPERATE),
+    }
     if before is not None and after is not None and "\n" in before + after:
         context["lines"] = line_differences(before, after)
     else:

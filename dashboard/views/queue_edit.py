@@ -28,6 +28,7 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_create_below, no_such_queue, page, require_edit
 from dashboard.present.queues import page_resources
 from dashboard.present.terminal import copies_of_manifest
+from dashboard.views.changes import collect_queue, manifest_in_set
 from dashboard.views.common import actor, given_fields, wants_fragment
 from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.violations import Rejected, Verdict, Violation
@@ -35,6 +36,7 @@ from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.three_way import FieldChange
 from scheduler.models import Queue
+from scheduler.selectors.change_sets.listing import drafts_of
 from scheduler.selectors.queues.facts import admission_scene, cluster_total, queue_tree, spec_of
 from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.cluster.kubectl_lines import queue_apply_lines
@@ -74,11 +76,12 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     require_edit(request, name, "change it")
     if request.method == "POST":
         return _save(request, name)
-    manifest = queue_manifest(tree[name])
+    manifest = manifest_in_set(request, name) or queue_manifest(tree[name])
     context = {
         "form": form_from_manifest(manifest),
         "yaml": _as_yaml(manifest),
         "manifest": manifest,
+        "opened": manifest,
     }
     return _render(request, name, context)
 
@@ -123,6 +126,8 @@ def _render(request: HttpRequest, name: str, context: Context, status: int = 200
         "last_line": form.last_line(),
         "family": _siblings_figures(request, form, queue_tree()),
         "copies": _terminal_copies(request, name, manifest),
+        "drafts": drafts_of(access(request), request.user.get_username()),
+        "chosen_set": whole_number(given.get("change_set", "")),
     }
     if "verdict" in context and not context["as_yaml"]:
         context["verdict"] = in_form_words(context["verdict"])
@@ -217,7 +222,7 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
         verdict = _full_verdict(request, name, form, manifest)
         return _render(request, name, context | {"verdict": verdict, "refused": True}, 400)
     try:
-        saved = _store(request, name, manifest)
+        return _stored_response(request, name, manifest)
     except Rejected as refusal:
         context |= {"verdict": Verdict(refusal.violations, refusal.notices), "refused": True}
         status = 400
@@ -230,8 +235,25 @@ def _save(request: HttpRequest, name: str) -> HttpResponse:
         return _conflict_without_base(request, name, context, manifest, conflict)
     except Queue.DoesNotExist:
         return no_such_queue(request, name)
+
+
+def _stored_response(request: HttpRequest, name: str, manifest: object) -> HttpResponse:
+    if "collect" in request.POST:
+        return _collected(request, name, manifest)
+    saved = _store(request, name, manifest)
     _add_messages(request, saved, name)
     return _saved_response(request, saved.queue.name)
+
+
+def _collected(request: HttpRequest, name: str, manifest: object) -> HttpResponse:
+    """Kept for later: the rules judge it together with the rest of the change set."""
+    change_set = collect_queue(request, name, manifest, _opened_manifest(request))
+    messages.success(request, f"Added to the change set {change_set.name}. Nothing is applied yet.")
+    if not wants_fragment(request):
+        return HttpResponseRedirect(reverse("change-set", args=[change_set.pk]))
+    answer = render(request, "parts/messages.html")
+    answer["X-Outcome"] = "saved"
+    return answer
 
 
 def _store(request: HttpRequest, name: str, manifest: object) -> Saved:

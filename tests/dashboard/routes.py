@@ -64,6 +64,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "session": ("/sessions/1/",),
     "scheduling-command": ("/sessions/-/pause/", "/sessions/-/resume/"),
     "comparison": ("/comparison/", "/comparison/?kind=all"),
+    "change-sets": ("/changes/", "/changes/?state=draft", "/changes/?state=red"),
+    "change-set-new": ("/changes/-/new/",),
     "activity": ("/activity/",),
     "audit": ("/audit/",),
     "policy": ("/policy/",),
@@ -86,6 +88,7 @@ NO_PAGES = {
     "password",
     "display",
     "policy-back",
+    "change-set-command",
     "token-new",
     "token-forget",
     "group",
@@ -110,6 +113,7 @@ NO_PAGES = {
     "bulk-run",
     "audit-entry",
     "policy-version",
+    "change-set",
 }
 
 

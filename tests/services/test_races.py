@@ -12,11 +12,15 @@ import pytest
 from django.db import connection, transaction
 
 from scheduler.admission.violations import Rejected
+from scheduler.domain.change_sets import Crossed
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.engine.decisions import QueueFigures
 from scheduler.models import Command, Job, Pod, PodGroup, Queue
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.accounts.users import delete_user, save_user
+from scheduler.services.change_sets.apply import apply_change_set
+from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.cluster.nodes import cordon_node, drain_node, update_node
 from scheduler.services.cluster.simulation import lose_node
 from scheduler.services.files.apply import apply_documents
@@ -242,6 +246,42 @@ def test_two_admins_who_share_out_the_same_parent_do_not_give_more_than_it_has()
     _, late = crossing(create("a"), create("b"))
 
     assert rules(late.error) == ["children_deserved_exceeds_parent"]
+
+
+def test_of_two_change_sets_that_cross_one_wins_and_the_other_is_told():
+    queue("a")
+    queue("b")
+    one = create_change_set("one", [_edit("a", 5), _edit("b", 5)])
+    two = create_change_set("two", [_edit("b", 6), _edit("a", 6)])
+
+    first, late = crossing(lambda: apply_change_set(one.pk), lambda: apply_change_set(two.pk))
+
+    assert first.error is None
+    assert isinstance(late.error, Crossed)
+    assert "spec.weight from 1 to 5" in str(late.error)
+    assert set(Queue.objects.filter(name__in="ab").values_list("weight", flat=True)) == {5}
+
+
+def test_one_change_set_is_applied_once_by_two_at_the_same_moment():
+    queue("a")
+    one = create_change_set("one", [_edit("a", 5)])
+
+    _, late = crossing(lambda: apply_change_set(one.pk), lambda: apply_change_set(one.pk))
+
+    assert isinstance(late.error, NotPossible)
+
+
+def test_a_change_set_and_a_session_do_not_wait_for_each_other_for_ever():
+    queue("a")
+    submit("a")
+    machine = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1"}}}
+    change_set = create_change_set("one", [_edit("a", 5), machine])
+
+    _beside_a_session(lambda: apply_change_set(change_set.pk))
+
+
+def _edit(name: str, weight: int) -> dict[str, Any]:
+    return {"kind": "Queue", **_manifest(name, weight=weight)}
 
 
 def test_a_submit_at_the_moment_of_a_delete_is_refused():

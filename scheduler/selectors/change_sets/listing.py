@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from django.db.models import QuerySet
@@ -9,7 +10,7 @@ from django.db.models import QuerySet
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.change_sets import QUEUE, ChangeItem, SetState
 from scheduler.domain.queues import ROOT
-from scheduler.models import ChangeSet, Queue
+from scheduler.models import AuditEntry, ChangeSet, Queue
 
 
 def visible_sets(access: Access, reader: str) -> QuerySet[ChangeSet]:
@@ -31,6 +32,22 @@ def visible_sets(access: Access, reader: str) -> QuerySet[ChangeSet]:
         if all(access.may(Permission.VIEW, name) for name in queues):
             seen.append(number)
     return sets.filter(pk__in=seen)
+
+
+def set_of_entry(entry: AuditEntry, access: Access, reader: str) -> ChangeSet | None:
+    """The change set that a deed was done to, or that it was part of."""
+    number = entry.name
+    if entry.kind != "ChangeSet":
+        named = _NAMED.search(entry.reason)
+        if named is None:
+            return None
+        number = named[1]
+    if not number.isdigit():
+        return None
+    return visible_sets(access, reader).filter(pk=int(number)).first()
+
+
+_NAMED = re.compile(r"\bchange set (\d{1,18}): ")
 
 
 def drafts_of(access: Access, reader: str) -> list[ChangeSet]:

@@ -14,6 +14,12 @@ from tests.dashboard.api.framework.test_permissions import ALL
 # The name of a page's route -> (collection, action) of each deed that its forms do.
 COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
     "queue-new": [("queues", "create"), ("validate", "post")],
+    "change-set-new": [("changes", "create")],
+    "change-set-command": [
+        *(("changes", verb) for verb in ("apply", "revert", "refresh", "add", "remove")),
+        ("changes", "destroy"),
+        ("changes", "partial_update"),
+    ],
     "queue-check": [("validate", "post")],
     "queue-edit": [("queues", "update"), ("queues", "partial_update")],
     "queue-folded": [("users", "change_preferences")],

@@ -1,0 +1,269 @@
+"""Change sets: the list, one set with its differences, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.forms.choices import problems_with
+from dashboard.forms.queue_input import MOST_YAML
+from dashboard.forms.typed import whole_number
+from dashboard.http.access import access, page
+from dashboard.present.differences import differences, line_differences
+from dashboard.present.terminal import copies
+from dashboard.views.common import actor, status_for
+from scheduler.admission.violations import Rejected
+from scheduler.documents import DocumentError, read_documents
+from scheduler.domain.access import Permission
+from scheduler.domain.change_sets import POLICY, POLICY_TEXT, QUEUE, ChangeItem, Crossed, SetState
+from scheduler.domain.jobs.commands import NotPossible
+from scheduler.models import ChangeSet
+from scheduler.selectors.change_sets.listing import visible_sets
+from scheduler.selectors.records.feeds import page_by_number
+from scheduler.services.accounts.actors import Actor
+from scheduler.services.change_sets import drafts
+from scheduler.services.change_sets.apply import apply_change_set, counts_in_words
+from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
+from scheduler.services.files.versions import Stale
+
+Context = dict[str, Any]
+_STATES = {state.value.lower(): state.value for state in SetState}
+_EXAMPLE = """kind: Queue
+metadata:
+  name: research
+spec:
+  weight: 2
+---
+kind: Queue
+metadata:
+  name: old-queue
+$patch: delete
+"""
+
+
+@require_safe
+@page
+def change_sets(request: HttpRequest) -> HttpResponse:
+    state = request.GET.get("state", "")
+    problems = problems_with({"state": state}, {"state": tuple(_STATES)})
+    found = visible_sets(access(request), request.user.get_username())
+    if state in _STATES:
+        found = found.filter(state=_STATES[state])
+    before = request.GET.get("before", "")
+    feed = page_by_number(found, whole_number(before))
+    older = ""
+    if feed.older:
+        older = urlencode({"state": state, "before": feed.older})
+    context = {
+        "entries": [_entry(row) for row in feed.rows],
+        "problems": problems,
+        "state": state,
+        "states": _STATES,
+        "older": older,
+        "is_first": not before,
+        "may_collect": access(request).may_anywhere(Permission.OPERATE),
+    }
+    return render(request, "change_sets/list.html", context, status=status_for(problems))
+
+
+def _entry(row: ChangeSet) -> Context:
+    return {"row": row, "counts": counts_in_words(row.changes)}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page
+def new(request: HttpRequest) -> HttpResponse:
+    if not access(request).may_anywhere(Permission.OPERATE):
+        raise access(request).refusal(Permission.OPERATE, "root", "collect changes")
+    context: Context = {"example": _EXAMPLE, "given": request.POST}
+    if request.method != "POST":
+        return render(request, "change_sets/new.html", context)
+    try:
+        made = drafts.create_change_set(
+            request.POST.get("name", ""),
+            _typed_documents(request),
+            by=actor(request),
+            description=request.POST.get("description", ""),
+        )
+    except Rejected as refusal:
+        context["violations"] = refusal.violations
+        return render(request, "change_sets/new.html", context, status=400)
+    except DocumentError as problem:
+        context["problem"] = str(problem)
+        return render(request, "change_sets/new.html", context, status=400)
+    return HttpResponseRedirect(reverse("change-set", args=[made.pk]))
+
+
+def _typed_documents(request: HttpRequest) -> list[Any]:
+    """Raises `DocumentError`."""
+    text = request.POST.get("yaml", "")[:MOST_YAML]
+    if not text.strip():
+        return []
+    return list(read_documents(text))
+
+
+@require_safe
+@page
+def change_set(request: HttpRequest, number: int) -> HttpResponse:
+    row = _row(request, number)
+    if row is None:
+        return _no_such_set(request, number)
+    return _render_set(request, row)
+
+
+def _row(request: HttpRequest, number: int) -> ChangeSet | None:
+    mine = visible_sets(access(request), request.user.get_username())
+    return mine.select_related("reverts").filter(pk=number).first()
+
+
+def _no_such_set(request: HttpRequest, number: int) -> HttpResponse:
+    missing = f"There is no change set {number} that you may see."
+    return render(request, "404.html", {"missing": missing}, status=404)
+
+
+def _render_set(
+    request: HttpRequest, row: ChangeSet, status: int = 200, **more: Any
+) -> HttpResponse:
+    verdict = SetVerdict()
+    if row.is_draft:
+        verdict = verdict_on(row.changes, by=actor(request))
+    mine = access(request)
+    may_change = row.author == request.user.get_username() or mine.is_cluster_admin
+    context: Context = {
+        "row": row,
+        "items": [_shown_item(item) for item in row.changes],
+        "counts": counts_in_words(row.changes),
+        "verdict": verdict,
+        "may_apply": row.is_draft and bool(row.items) and verdict.may_be_applied,
+        "may_change": row.is_draft and may_change and mine.may_anywhere(Permission.OPERATE),
+        "may_collect": mine.may_anywhere(Permission.OPERATE),
+        "example": _EXAMPLE,
+        "reverted_by": row.reverted_by.order_by("pk"),
+        "copies": copies(request, ["changes", "apply", str(row.pk)], f"changes/{row.pk}/apply/"),
+        **more,
+    }
+    return render(request, "change_sets/change_set.html", context, status=status)
+
+
+def _shown_item(item: ChangeItem) -> Context:
+    shown: Context = {
+        "kind": item.kind,
+        "name": item.name,
+        "operation": item.operation.value,
+        "is_queue": item.kind == QUEUE,
+        "exists": item.base is not None,
+        "changes": [],
+        "lines": [],
+    }
+    if item.kind == POLICY:
+        before = (item.base or {}).get(POLICY_TEXT, "")
+        after = (item.wanted or {}).get(POLICY_TEXT, "")
+        shown["lines"] = line_differences(before, after)
+    else:
+        shown["changes"] = differences(item.base, item.wanted)
+    return shown
+
+
+@require_POST
+@page
+def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
+    """One deed, and back to the page of the set, or of the new one."""
+    row = _row(request, number)
+    if row is None:
+        return _no_such_set(request, number)
+    try:
+        shown = _DEEDS[verb](request, row, actor(request))
+    except Rejected as refusal:
+        return _render_set(request, row, 400, violations=refusal.violations, refused=True)
+    except DocumentError as problem:
+        return _render_set(request, row, 400, problem=str(problem), typed=request.POST)
+    except Crossed:
+        return _render_set(request, row, 409, refused=True)
+    except (NotPossible, Stale) as refusal:
+        row.refresh_from_db()
+        return _render_set(request, row, 409, problem=str(refusal))
+    return HttpResponseRedirect(reverse("change-set", args=[shown.pk]))
+
+
+def _apply(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    version = whole_number(request.POST.get("version", ""))
+    applied = apply_change_set(row.pk, by=by, expected_version=version)
+    messages.success(request, applied.message)
+    for notice in applied.notices:
+        messages.warning(request, notice.message)
+    return applied.change_set
+
+
+def _discard(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    messages.success(request, f"Discarded {row.name}.")
+    return drafts.discard(row.pk, by=by)
+
+
+def _revert(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    made = drafts.revert(row.pk, by=by)
+    messages.info(request, "Nothing is reverted yet. Look at this change set, then apply it.")
+    return made
+
+
+def _refresh(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    messages.success(request, f"{row.name} is up to date. Look at it again before you apply it.")
+    return drafts.bring_up_to_date(row.pk, by=by)
+
+
+def _rename(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    name = request.POST.get("name", "")
+    return drafts.rename(row.pk, name, request.POST.get("description", ""), by=by)
+
+
+def _add(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    return drafts.add_documents(row.pk, _typed_documents(request), by=by)
+
+
+def _remove(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    kind = request.POST.get("kind", "")
+    return drafts.take_out(row.pk, kind, request.POST.get("name", ""), by=by)
+
+
+_DEEDS: dict[str, Callable[[HttpRequest, ChangeSet, Actor], ChangeSet]] = {
+    "apply": _apply,
+    "discard": _discard,
+    "revert": _revert,
+    "refresh": _refresh,
+    "rename": _rename,
+    "add": _add,
+    "remove": _remove,
+}
+
+
+def collect_queue(
+    request: HttpRequest, name: str, manifest: object, opened: dict[str, Any] | None
+) -> ChangeSet:
+    """The queue form's "Add to change set". Raises `Rejected`."""
+    by = actor(request)
+    number = whole_number(request.POST.get("change_set", ""))
+    if number is None:
+        title = f"Changes by {by.name}, {timezone.now():%d %B %H:%M}"
+        number = drafts.create_change_set(title, by=by).pk
+    return drafts.add_queue(number, name, manifest, by=by, opened=opened)
+
+
+def manifest_in_set(request: HttpRequest, name: str) -> Any:
+    """The queue as the change set in the address wants it; None without one."""
+    number = whole_number(request.GET.get("change_set", ""))
+    if number is None:
+        return None
+    row = _row(request, number)
+    if row is None:
+        return None
+    for item in row.changes:
+        if item.key == (QUEUE, name):
+            return item.wanted
+    return None

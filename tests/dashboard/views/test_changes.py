@@ -1,0 +1,154 @@
+"""The pages of change sets: collected from the form of a queue, looked at, applied, reverted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from scheduler.models import AuditEntry, ChangeSet, Queue
+from scheduler.services.change_sets.drafts import create_change_set
+from scheduler.services.queues.create_update import update_queue
+from tests.dashboard.work import person, signed_in, small_cluster, text
+from tests.services.change_sets.builders import edit
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+def form_of(page: str) -> dict[str, Any]:
+    """What the form of a queue would send, read from its YAML form."""
+    fields = dict(re.findall(r'name="(version|opened|editing)" value="([^"]*)"', page))
+    return {name: value.replace("&quot;", '"') for name, value in fields.items()}
+
+
+def collected(who: str, name: str, manifest: str, change_set: str = "") -> ChangeSet:
+    client = signed_in(who)
+    given = form_of(text(client.get(f"/queues/{name}/edit/?as=yaml")))
+    more = {"as": "yaml", "yaml": manifest, "collect": "yes", "change_set": change_set}
+    answer = client.post(f"/queues/{name}/edit/", {**given, **more})
+    assert answer.status_code == 302, text(answer)
+    return ChangeSet.objects.get(pk=int(answer.url.rstrip("/").rpartition("/")[2]))
+
+
+def manifest(name: str, **spec: Any) -> str:
+    stored = Queue.objects.get(name=name)
+    lines = {"weight": stored.weight, "parent": stored.parent.name, **spec}
+    body = "".join(f"  {key}: {value}\n" for key, value in lines.items())
+    return f"kind: Queue\nmetadata:\n  name: {name}\nspec:\n{body}"
+
+
+def test_queues_are_collected_from_their_forms_and_applied_together():
+    first = collected("admin", "vision", manifest("vision", weight=4))
+    second = collected("admin", "batch", manifest("batch", weight=5), str(first.pk))
+    admin = signed_in("admin")
+
+    assert second.pk == first.pk
+    assert Queue.objects.get(name="vision").weight == 1
+    page = admin.get(f"/changes/{first.pk}/")
+    assert "No rule is broken by the whole" in text(page)
+    answer = admin.post(f"/changes/{first.pk}/apply/", {"version": 3, "reason": "agreed"})
+
+    assert answer.status_code == 302
+    assert Queue.objects.get(name="vision").weight == 4
+    assert Queue.objects.get(name="batch").weight == 5
+    reasons = set(AuditEntry.objects.filter(action="UpdateQueue").values_list("reason", flat=True))
+    assert reasons == {f"agreed (change set {first.pk}: {first.name})"}
+
+
+def test_an_applied_set_is_reverted_from_its_page_and_from_the_audit_log():
+    made = create_change_set("Friday", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    admin.post(f"/changes/{made.pk}/apply/")
+    entry = AuditEntry.objects.get(action="UpdateQueue", name="batch")
+
+    page = text(admin.get(f"/audit/{entry.pk}/"))
+    assert f'action="/changes/{made.pk}/revert/"' in page
+    assert "Revert" in text(admin.get(f"/changes/{made.pk}/"))
+    back = admin.post(f"/changes/{made.pk}/revert/").url
+    admin.post(f"{back}apply/")
+
+    assert Queue.objects.get(name="batch").weight == 1
+    assert "Reverted by" in text(admin.get(f"/changes/{made.pk}/"))
+
+
+def test_a_conflict_is_shown_with_what_changed_and_a_way_out():
+    made = create_change_set("mine", [edit("batch", weight=5)], by=person("admin"))
+    update_queue("batch", {"spec": {"weight": 7}}, merge=True)
+    admin = signed_in("admin")
+
+    refused = admin.post(f"/changes/{made.pk}/apply/")
+
+    assert refused.status_code == 409
+    assert "spec.weight from 1 to 7" in text(refused)
+    admin.post(f"/changes/{made.pk}/refresh/")
+    admin.post(f"/changes/{made.pk}/apply/")
+    assert Queue.objects.get(name="batch").weight == 5
+
+
+def test_a_broken_rule_is_shown_and_the_button_is_off():
+    made = create_change_set("wrong", [edit("vision", deserved={"cpu": "9"})], by=person("admin"))
+
+    page = text(signed_in("admin").get(f"/changes/{made.pk}/"))
+
+    assert "It cannot be applied as a whole" in page
+    assert re.search(r'type="submit" disabled> Apply the change set', page)
+    refused = signed_in("admin").post(f"/changes/{made.pk}/apply/")
+    assert refused.status_code == 400
+
+
+def test_a_set_is_made_from_yaml_and_what_is_wrong_is_told():
+    admin = signed_in("admin")
+    wrong = admin.post("/changes/-/new/", {"name": "x", "yaml": "kind: Queue\nmetadata: ["})
+    refused = admin.post("/changes/-/new/", {"name": "x", "yaml": "kind: Job\n"})
+    made = admin.post("/changes/-/new/", {"name": "x", "yaml": manifest("batch", weight=3)})
+
+    assert (wrong.status_code, refused.status_code, made.status_code) == (400, 400, 302)
+    assert "x" in text(admin.get("/changes/"))
+    assert text(admin.get(made.url)).count("spec.weight") == 1
+
+
+def test_a_draft_is_added_to_taken_from_renamed_and_discarded():
+    made = create_change_set("a", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    admin.post(f"/changes/{made.pk}/add/", {"yaml": manifest("vision", weight=3)})
+    admin.post(f"/changes/{made.pk}/remove/", {"kind": "Queue", "name": "batch"})
+    admin.post(f"/changes/{made.pk}/rename/", {"name": "b", "description": "why"})
+    made.refresh_from_db()
+
+    assert (made.name, [item.name for item in made.changes]) == ("b", ["vision"])
+    admin.post(f"/changes/{made.pk}/discard/")
+    assert admin.post(f"/changes/{made.pk}/apply/").status_code == 409
+
+
+def test_the_form_of_a_queue_begins_with_what_the_set_wants():
+    made = create_change_set("a", [edit("vision", weight=77)], by=person("admin"))
+
+    page = signed_in("admin").get(f"/queues/vision/edit/?change_set={made.pk}")
+
+    assert 'value="77"' in text(page)
+
+
+def test_a_set_is_there_only_for_who_sees_its_queues():
+    made = create_change_set("batch", [edit("batch", weight=5)], by=person("admin"))
+
+    assert signed_in("ruth").get(f"/changes/{made.pk}/").status_code == 404
+    assert signed_in("ruth").post(f"/changes/{made.pk}/apply/").status_code == 404
+    assert "batch" not in text(signed_in("ruth").get("/changes/"))
+
+
+def test_a_viewer_looks_at_a_set_and_can_do_nothing_with_it():
+    made = create_change_set("look", [edit("vision", weight=5)], by=person("admin"))
+    vera = signed_in("vera")
+
+    page = text(vera.get(f"/changes/{made.pk}/"))
+
+    assert "You cannot apply it" in page
+    assert "Discard" not in page
+    assert vera.post(f"/changes/{made.pk}/apply/").status_code == 403
+    assert vera.post(f"/changes/{made.pk}/discard/").status_code == 403
