@@ -36,17 +36,6 @@ from scheduler.services.files.versions import Stale
 
 Context = dict[str, Any]
 _STATES = {state.value.lower(): state.value for state in SetState}
-_EXAMPLE = """kind: Queue
-metadata:
-  name: research
-spec:
-  weight: 2
----
-kind: Queue
-metadata:
-  name: old-queue
-$patch: delete
-"""
 
 
 @require_safe
@@ -83,7 +72,7 @@ def _entry(row: ChangeSet) -> Context:
 def new(request: HttpRequest) -> HttpResponse:
     if not access(request).may_anywhere(Permission.OPERATE):
         raise access(request).refusal(Permission.OPERATE, "root", "collect changes")
-    context: Context = {"example": _EXAMPLE, "given": request.POST}
+    context: Context = {"given": request.POST}
     if request.method != "POST":
         return render(request, "change_sets/new.html", context)
     try:
@@ -145,7 +134,6 @@ def _render_set(
         "may_apply": row.is_draft and bool(row.items) and verdict.may_be_applied,
         "may_change": row.is_draft and may_change and mine.may_anywhere(Permission.OPERATE),
         "may_collect": mine.may_anywhere(Permission.OPERATE),
-        "example": _EXAMPLE,
         "reverted_by": row.reverted_by.order_by("pk"),
         "copies": copies(request, ["changes", "apply", str(row.pk)], f"changes/{row.pk}/apply/"),
         **more,

@@ -1,0 +1,67 @@
+"""A change set in the browser: collected from two forms, looked at, applied, reverted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from scheduler.models import Queue
+from scheduler.services.queues.create_update import update_queue
+from tests.dashboard.sample import GPU
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Opens = Callable[..., Page]
+Acts = Callable[..., Any]
+
+
+def deserved(*names: str) -> list[str]:
+    rows = {queue.name: queue.deserved.to_quantities() for queue in Queue.objects.all()}
+    return [rows[name].get(GPU, "") for name in names]
+
+
+def collect(page: Page, queue: str, gpus: str) -> None:
+    page.goto(f"{page.url.split('/queues')[0].split('/changes')[0]}/queues/{queue}/edit/")
+    page.get_by_label("Deserved of GPU").fill(gpus)
+    page.get_by_role("button", name="Add to change set").click()
+    page.wait_for_url("**/changes/*/")
+
+
+def test_two_queues_exchange_gpus_by_a_change_set_and_back(signed_in: Opens, act: Acts):
+    page = signed_in("/queues/")
+    before = act(deserved, "vision", "language")
+    assert before == ["20", "20"]
+
+    collect(page, "vision", "26")
+    expect(page.get_by_text("It cannot be applied as a whole")).to_be_visible()
+    expect(page.get_by_role("button", name="Apply the change set")).to_be_disabled()
+    collect(page, "language", "14")
+    expect(page.get_by_text("No rule is broken by the whole.")).to_be_visible()
+    assert act(deserved, "vision", "language") == before
+    page.get_by_role("button", name="Apply the change set").click()
+
+    expect(page.get_by_text("2 queues changed.")).to_be_visible()
+    assert act(deserved, "vision", "language") == ["26", "14"]
+    page.get_by_role("button", name="Revert").click()
+    expect(page.get_by_text("Nothing is reverted yet.")).to_be_visible()
+    page.get_by_role("button", name="Apply the change set").click()
+    expect(page.get_by_role("button", name="Revert")).to_be_visible()
+    assert act(deserved, "vision", "language") == before
+
+
+def test_who_comes_second_sees_what_changed_and_brings_it_up_to_date(signed_in: Opens, act: Acts):
+    page = signed_in("/queues/")
+    collect(page, "vision", "16")
+    act(update_queue, "vision", {"spec": {"weight": 9}}, merge=True)
+
+    page.get_by_role("button", name="Apply the change set").click()
+
+    expect(page.get_by_text("Others changed this since it was added.")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("to 9")
+    page.get_by_role("button", name="Bring up to date").click()
+    page.get_by_role("button", name="Apply the change set").click()
+    expect(page.get_by_text("1 queue changed.")).to_be_visible()
+    assert act(deserved, "vision") == ["16"]
