@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduler', '0037_comparison'),
+        ('scheduler', '0039_who_makes_pods'),
     ]
 
     operations = [
