@@ -1,7 +1,8 @@
-"""What a real cluster holds is changed there, and not here, except its queues.
+"""What a real cluster holds is changed there, and not here, except its queues and jobs.
 
 The database only mirrors it: a change made here would be gone with the next look at the cluster.
-Changes of queues are sent to the cluster (`queue_writes`).
+Changes of queues are sent to the cluster (`queue_writes`), and so are those of jobs where pods are
+placed here (`job_writes`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from scheduler.admission.violations import Rejected, Violation
-from scheduler.conf import is_kubernetes
+from scheduler.conf import is_kubernetes, schedules_cluster
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,13 +28,16 @@ _FIXES = {
 }
 
 
-WRITTEN_TO_CLUSTER = frozenset({"Queue"})
-"""Kinds whose changes are sent to the API server. All others are only watched."""
-
-
 def may_be_changed_here(kind: str) -> bool:
     """Whether objects of this kind can be changed in the console at all, whoever asks."""
-    return not is_kubernetes() or kind in WRITTEN_TO_CLUSTER
+    return not is_kubernetes() or kind in _written_to_cluster()
+
+
+def _written_to_cluster() -> tuple[str, ...]:
+    """Kinds whose changes are sent to the API server. All others are only watched."""
+    if schedules_cluster():
+        return ("Queue", "Job")
+    return ("Queue",)
 
 
 def how_to_change(kind: str, name: str = "") -> str:
@@ -51,10 +55,16 @@ def refuse_if_mirrored(kind: str) -> None:
         return
     message = (
         f"A {kind} of a Kubernetes cluster is changed there: "
-        "this console watches the cluster and writes nothing but queues to it. "
+        f"this console watches the cluster and writes {_what_is_written()} to it. "
         f"To change it, {_FIXES[kind]}."
     )
     raise Rejected([Violation("mirrored", "", "kind", message, _FIXES[kind])], by_state=True)
+
+
+def _what_is_written() -> str:
+    if schedules_cluster():
+        return "only queues and jobs"
+    return "nothing but queues"
 
 
 def changed_in_cluster(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -15,6 +15,7 @@ from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster.job_writes import are_jobs_in_cluster
 from scheduler.services.files.apply_kinds import apply_item, is_in_the_tree
 from scheduler.services.files.apply_run import ApplyRun
 from scheduler.services.files.items import Applied, Item, raise_if_any, read_items
@@ -49,6 +50,8 @@ def apply_documents(
                 found.append(item.done)
         return found
     items = read_items(documents)
+    if not dry_run and are_jobs_in_cluster() and any(item.kind == "Job" for item in items):
+        raise_if_any(check_documents(documents, by=by))  # what is sent cannot be undone
     with tree_transaction(dry_run=dry_run):
         run = ApplyRun(by, with_pods=_moves_pods(items, prune))
         with warnings_wait() as asked:

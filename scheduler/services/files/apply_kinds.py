@@ -17,6 +17,7 @@ from scheduler.selectors.files import manifests
 from scheduler.services.accounts import access
 from scheduler.services.accounts.access import require_job_command
 from scheduler.services.cluster import nodes
+from scheduler.services.cluster.job_writes import are_jobs_in_cluster
 from scheduler.services.files import catalog
 from scheduler.services.files.apply_run import ApplyRun, visible_row
 from scheduler.services.files.items import APPLY_ORDER, Applied, Item, name_and_namespace
@@ -63,6 +64,9 @@ def apply_item(item: Item, run: ApplyRun) -> Applied:
     if run.is_rehearsal:
         return _HANDLERS[item.kind](item, run)
     run.put_down()
+    if item.kind in ("Job", "Command") and are_jobs_in_cluster():
+        run.send()
+        return _HANDLERS[item.kind](item, run)  # the API server is part of no transaction
     with transaction.atomic():
         return _HANDLERS[item.kind](item, run)
 

@@ -45,6 +45,12 @@ class ApplyRun:
             self._edit.settle()
             self._edit = None
 
+    def send(self) -> None:
+        """Send the changed queues to a real cluster now: jobs may be for them."""
+        if self._edit is not None:
+            self._edit.settle()
+            self._edit = None
+
     def finish(self, *, warns: bool) -> None:
         if warns:
             self.edit.warns = True

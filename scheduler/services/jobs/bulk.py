@@ -161,6 +161,7 @@ def _command_job(item: BulkItem, run: BulkRun, by: Actor) -> tuple[str, str]:
             JobAction(run.action),
             by=by,
             reason=run.reason,
+            waits=False,
         )
     except Job.DoesNotExist:
         return Command.REFUSED, "There is no such job any more."

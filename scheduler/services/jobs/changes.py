@@ -5,7 +5,7 @@ and its end.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -26,6 +26,7 @@ from scheduler.selectors.queues.backlogs import judged
 from scheduler.selectors.queues.facts import submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.cluster import job_writes
 from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
@@ -67,6 +68,10 @@ def update_job(
         job = stored_jobs().get(namespace=namespace, name=name)
         _check_caller(job, by, expected_version)
         return _changed_in_memory(job, manifest, merge)
+    if job_writes.are_jobs_in_cluster():
+        job = stored_jobs().get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
+        return _update_in_cluster(job, manifest, by, merge=merge)
     with transaction.atomic():
         share_tree()
         alone_with_pods()
@@ -77,19 +82,40 @@ def update_job(
         saved = _changed_in_memory(job, manifest, merge)
         if saved.changed:
             _write_change(job, old_tasks)
-            audit.record(
-                by,
-                "UpdateJob",
-                "Job",
-                name,
-                namespace=namespace,
-                queue=job.queue.name,
-                before=_short_manifest(before),
-                after=_short_manifest(stored_job(job)),
-            )
+            _record_update(job, by, before, stored_job(job))
             sync_jobs([job.pk], {job.pk: PolicyEvents(tasks=_shrunk_tasks(old_tasks, job.tasks))})
             job.refresh_from_db()
     return saved
+
+
+def _update_in_cluster(job: Job, manifest: object, by: Actor, *, merge: bool) -> ChangedJob:
+    """The API server stores it, and the mirror brings it in."""
+    before = stored_job(job)
+    saved = _changed_in_memory(job, manifest, merge)
+    if not saved.changed:
+        return saved
+    after = stored_job(job)
+    version = int(job_writes.send_changes(job, before, after))
+    _record_update(job, by, before, after)
+    rows = Job.objects.filter(pk=job.pk, resource_version__gte=version)
+    if not job_writes.shows(rows.exists):
+        notice = job_writes.sent_notice(job.queue.name)
+        return replace(saved, notices=(*saved.notices, notice))
+    job.refresh_from_db()
+    return saved
+
+
+def _record_update(job: Job, by: Actor, before: dict[str, Any], after: dict[str, Any]) -> None:
+    audit.record(
+        by,
+        "UpdateJob",
+        "Job",
+        job.name,
+        namespace=job.namespace,
+        queue=job.queue.name,
+        before=_short_manifest(before),
+        after=_short_manifest(after),
+    )
 
 
 def _check_caller(job: Job, by: Actor, expected_version: Expected) -> None:
@@ -247,6 +273,14 @@ def delete_job(
         _check_caller(job, by, expected_version)
         _refuse_unfinished(job)
         return
+    if job_writes.are_jobs_in_cluster():
+        job = stored_jobs().get(namespace=namespace, name=name)
+        _check_caller(job, by, expected_version)
+        _refuse_unfinished(job)
+        job_writes.send_deletion(job)
+        _record_deletion(job, by)
+        job_writes.shows(lambda: not Job.objects.filter(pk=job.pk).exists())
+        return
     while _delete_some_pods(namespace, name, by, expected_version):
         pass
     with transaction.atomic():
@@ -255,20 +289,24 @@ def delete_job(
         job = stored_jobs(locked=True).get(namespace=namespace, name=name)
         _check_caller(job, by, expected_version)
         _refuse_unfinished(job)
-        audit.record(
-            by,
-            "DeleteJob",
-            "Job",
-            name,
-            namespace=namespace,
-            queue=job.queue.name,
-            before=_short_manifest(stored_job(job)),
-        )
+        _record_deletion(job, by)
         key = str(job)
         queue = job.queue.name
         job.delete()
         refresh_states()
         notify.jobs_changed([key], queues=[queue])
+
+
+def _record_deletion(job: Job, by: Actor) -> None:
+    audit.record(
+        by,
+        "DeleteJob",
+        "Job",
+        job.name,
+        namespace=job.namespace,
+        queue=job.queue.name,
+        before=_short_manifest(stored_job(job)),
+    )
 
 
 def _delete_some_pods(namespace: str, name: str, by: Actor, expected_version: Expected) -> bool:

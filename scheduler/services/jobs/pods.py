@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from scheduler.admission.reading.pod import EXIT_CODE, RUN_SECONDS, PodTemplate, read_template
 from scheduler.admission.reading.reader import Reader
+from scheduler.admission.reading.workload import TaskManifest
 from scheduler.domain.pod_rules import affinity_of, spread_of
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
@@ -336,3 +337,15 @@ def minimum_resources(tasks: Iterable[tuple[Resources, int, int]], min_available
         for name, amount in request.items():
             amounts[name] = amounts.get(name, 0) + amount * count
     return Resources({name: amount for name, amount in amounts.items() if name != "pods"})
+
+
+def stored_task(task: TaskManifest) -> dict[str, Any]:
+    return {
+        "name": task.name,
+        "replicas": task.replicas,
+        "minAvailable": task.min_available,
+        "maxRetry": task.max_retry,
+        "template": dict(task.template.raw),
+        "policies": task.policies,
+        "dependsOn": dict(task.depends_on),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -13,7 +14,7 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import place_of
-from scheduler.admission.reading.workload import JobManifest, TaskManifest, read_job
+from scheduler.admission.reading.workload import JobManifest, read_job
 from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
@@ -29,7 +30,9 @@ from scheduler.selectors.queues.backlogs import comes_near_a_limit, judged
 from scheduler.selectors.queues.facts import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
+from scheduler.services.cluster import job_writes
 from scheduler.services.cluster.mirrored import changed_in_cluster
+from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.lifecycle import announce, facts_of, settle_jobs, sync_jobs, take_steps
 from scheduler.services.jobs.pod_creation import (
@@ -40,7 +43,7 @@ from scheduler.services.jobs.pod_creation import (
     podgroup_of,
 )
 from scheduler.services.jobs.pod_stopping import is_stopped_in_steps
-from scheduler.services.jobs.pods import Priorities, are_taken
+from scheduler.services.jobs.pods import Priorities, are_taken, stored_task
 from scheduler.services.locks import alone_at_the_limit, alone_with_pods, share_tree
 from scheduler.services.records import audit
 from scheduler.services.sessions.requests import want_session
@@ -70,6 +73,8 @@ def submit_job(
     """
     if dry_run:
         return _rehearse_submit(manifest, by)
+    if job_writes.are_jobs_in_cluster():
+        return _submit_to_cluster(manifest, by)
     with transaction.atomic():
         share_tree()
         scene = _read_scene(manifest, submitter(by))
@@ -79,18 +84,47 @@ def submit_job(
             scene = _read_scene(manifest, submitter(by))
             reading, notices = _admit_job(manifest, scene, by)
         job, pods = _create_job(reading, scene, by)
-        audit.record(
-            by,
-            "SubmitJob",
-            "Job",
-            job.name,
-            namespace=job.namespace,
-            queue=job.queue.name,
-            after=_audit_summary(job),
-        )
+        _record_submit(job, by)
         want_session()
         notify.jobs_changed([str(job)], queues=[job.queue.name])
     return Submitted(job, notices, pods)
+
+
+def _submit_to_cluster(manifest: Mapping[str, Any], by: Actor) -> Submitted:
+    """The API server stores it, and the mirror brings it in. Nothing is locked."""
+    scene = _read_scene(manifest, submitter(by))
+    reading, notices = _admit_job(manifest, scene, by)
+    sent = job_writes.send_new_job(manifest, reading, scene.facts, by.name)
+    uid = sent["metadata"]["uid"]
+    rows = stored_jobs().filter(uid=uid, podgroup__isnull=False)
+    if job_writes.shows(rows.exists):
+        job = rows.get()
+    else:
+        job = _job_in_memory(reading, scene, by)
+        job.uid = UUID(uid)
+        notices += (job_writes.sent_notice(reading.queue),)
+    _record_submit(job, by)
+    return Submitted(job, notices, sum(task["replicas"] for task in first_tasks(job)))
+
+
+def _record_submit(job: Job, by: Actor) -> None:
+    audit.record(
+        by,
+        "SubmitJob",
+        "Job",
+        job.name,
+        namespace=job.namespace,
+        queue=job.queue.name,
+        after=_audit_summary(job),
+    )
+
+
+def _job_in_memory(reading: JobManifest, scene: Scene, by: Actor) -> Job:
+    """With its podgroup. Neither is saved."""
+    job = _new_job(reading, scene.queues[reading.queue], by)
+    job.created_at = timezone.now()
+    job.podgroup = podgroup_of(job, Priorities.load())
+    return job
 
 
 def _rehearse_submit(manifest: Mapping[str, Any], by: Actor) -> Submitted:
@@ -99,12 +133,10 @@ def _rehearse_submit(manifest: Mapping[str, Any], by: Actor) -> Submitted:
     """
     scene = _read_scene(manifest, submitter(by))
     reading, notices = _admit_job(manifest, scene, by)
-    job = _new_job(reading, scene.queues[reading.queue], by)
-    job.created_at = timezone.now()
+    job = _job_in_memory(reading, scene, by)
     taken = _taken_name(job, reading)
     if taken is not None:
         raise Rejected([taken], by_state=True)
-    job.podgroup = podgroup_of(job, Priorities.load())
     return Submitted(job, notices, sum(task["replicas"] for task in first_tasks(job)))
 
 
@@ -227,18 +259,6 @@ def _new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
     )
 
 
-def stored_task(task: TaskManifest) -> dict[str, Any]:
-    return {
-        "name": task.name,
-        "replicas": task.replicas,
-        "minAvailable": task.min_available,
-        "maxRetry": task.max_retry,
-        "template": dict(task.template.raw),
-        "policies": task.policies,
-        "dependsOn": dict(task.depends_on),
-    }
-
-
 # Commands
 
 
@@ -260,9 +280,11 @@ def command_job(
     reason: str = "",
     dry_run: bool = False,
     expected_version: Expected = None,
+    waits: bool = True,
 ) -> JobCommandResult:
     """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job.
 
+    In a real cluster it `waits` a moment until the command is carried out there.
     Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`.
     """
     wanted = ACTION_NAMES.get(action)
@@ -274,6 +296,10 @@ def command_job(
         )
     if dry_run:
         return _rehearse_command(namespace, name, wanted, by, expected_version)
+    if job_writes.are_jobs_in_cluster():
+        job = stored_jobs().get(namespace=namespace, name=name)
+        step = _checked_step(job, wanted, by, expected_version)
+        return _command_in_cluster(job, wanted, step, by, reason, waits=waits)
     with transaction.atomic():
         share_tree()
         alone_with_pods()
@@ -287,20 +313,46 @@ def command_job(
             take_steps([(job, step)], now)
             settle_jobs([job], now)
             job.refresh_from_db()
-            audit.record(
-                by,
-                wanted.value,
-                "Job",
-                name,
-                namespace=namespace,
-                queue=job.queue.name,
-                before={"phase": phase},
-                after={"phase": job.phase},
-                reason=reason,
-                message=step.message,
-            )
+            _record_command(job, wanted, by, phase, reason, step.message)
         announce([job])
     return JobCommandResult(row, job, step is not None, row.message)
+
+
+def _command_in_cluster(
+    job: Job, action: JobAction, step: JobStep | None, by: Actor, reason: str, *, waits: bool
+) -> JobCommandResult:
+    """A Command on Volcano's bus: whoever controls the jobs of the cluster carries it out."""
+    row = _command_row(job, action, by, reason, step)
+    if step is None:
+        row.save(force_insert=True)
+        return JobCommandResult(row, job, False, row.message)
+    phase = job.phase
+    row.request_id = job_writes.send_command(job, action)
+    row.save(force_insert=True)
+    _record_command(job, action, by, phase, reason, step.message)
+    message = row.message
+    moved = Job.objects.filter(pk=job.pk).exclude(phase=phase)
+    if not waits or not job_writes.shows(moved.exists):
+        message = f"{message} {SENT_TO_CLUSTER}"
+    job.refresh_from_db()
+    return JobCommandResult(row, job, True, message)
+
+
+def _record_command(
+    job: Job, action: JobAction, by: Actor, phase_before: str, reason: str, message: str
+) -> None:
+    audit.record(
+        by,
+        action.value,
+        "Job",
+        job.name,
+        namespace=job.namespace,
+        queue=job.queue.name,
+        before={"phase": phase_before},
+        after={"phase": job.phase},
+        reason=reason,
+        message=message,
+    )
 
 
 def _rehearse_command(

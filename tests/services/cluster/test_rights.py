@@ -31,6 +31,8 @@ from scheduler.clusters.kubernetes.resources import (
     Resource,
 )
 from scheduler.domain.lifecycle import QueueCommand
+from scheduler.services.jobs.changes import update_job
+from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import create_queue, update_queue
 from scheduler.services.queues.deletion import delete_queue
@@ -157,7 +159,8 @@ def _run_a_job(plane: ControlPlane, kubeconfig: Path) -> None:
     given["spec"]["plugins"] = {"svc": []}
     settings = {"mode": "schedule", "scheduler_names": ("fumarole", "volcano")}
     with plane.kwok(), watching(plane, kubeconfig=str(kubeconfig), **settings):
-        plane.api.post(VOLCANO_JOBS, given)
+        submit_job(given, by=ADMIN)
+        update_job("default", "short", {"metadata": {"labels": {"a": "b"}}}, by=ADMIN, merge=True)
         Worker().work_until(lambda: plane.api.get(VOLCANO_JOBS)["items"] == [], "the job to go")
 
 

@@ -30,8 +30,10 @@ from scheduler.domain.resources import Resources
 from scheduler.models.workload import FINISHED_JOB_PHASES, JOB_PHASES, PODGROUP_PHASES
 from scheduler.services.cluster.mirror.membership import MadeGroup
 from scheduler.services.cluster.mirror.table import Row, stored_uid
-from scheduler.services.jobs.submit import stored_task
+from scheduler.services.jobs.pods import stored_task
 
+OWNER = ANNOTATIONS["owner"]
+"""The annotation that says who submitted a job here. Whoever may write Jobs there is trusted."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_INTEGER = 2**31 - 1
 _LONGEST_MESSAGE = 512
@@ -194,6 +196,7 @@ JOB_COLUMNS = (
     "retry_count",
     "version",
     "finished_at",
+    "owner",
 )
 
 
@@ -217,7 +220,12 @@ def job_row(value: JobObject, queue_id: int) -> Row:
         "retry_count": value.retry_count,
         "version": value.version,
         "finished_at": _finished_at(value),
+        "owner": owner_of(value.meta),
     }
+
+
+def owner_of(meta: ObjectMeta) -> str:
+    return meta.annotations.get(OWNER, "")[:150]
 
 
 def _finished_at(job: JobObject) -> datetime | None:
@@ -248,6 +256,7 @@ PODGROUP_COLUMNS = (
     "network_topology",
     "size",
     "phase",
+    "owner",
 )
 
 
@@ -256,6 +265,7 @@ def podgroup_row(group: PodGroupObject, priority: int) -> dict[str, Any]:
     return {
         **named_columns(group.meta),
         "object_uid": stored_uid(group.meta.uid),
+        "owner": owner_of(group.meta),
         "min_member": group.min_member,
         "min_task_member": dict(group.min_task_member),
         "min_resources": _optional_amounts(group.min_resources),
@@ -290,6 +300,7 @@ def podgroup_row_of_job(job: JobObject, priority: int) -> dict[str, Any]:
     return {
         **_ABSENT_PODGROUP,
         "created_at": job.meta.created or LONG_AGO,
+        "owner": owner_of(job.meta),
         "min_member": job.job.min_available,
         "priority_class": job.job.priority_class,
         "priority": _bounded(priority),
@@ -301,6 +312,7 @@ _ABSENT_PODGROUP: Row = {
     "annotations": {},
     "resource_version": 1,
     "object_uid": None,
+    "owner": "",
     "min_task_member": {},
     "min_resources": None,
     "priority_class": "",

@@ -100,14 +100,12 @@ def _budget_keys(pod: Row) -> tuple[str, ...]:
 
 
 _NEW_JOB: Row = {
-    "owner": "",
     "owner_user_id": None,
     "phase_since": None,
     "task_retries": {},
     "started_at": None,
 }
 _NEW_PODGROUP: Row = {
-    "owner": "",
     "sla_waiting_seconds": None,
     "stopping": False,
     "conditions": [],
