@@ -135,7 +135,10 @@ class PluginDispatch:
         return found
 
     def _joined_key(self, point: str, subject: Any) -> Key:
-        return tuple(part for ask in self._flat[point] for part in ask(subject))
+        key: Key = ()
+        for ask in self._flat[point]:
+            key += ask(subject)
+        return key
 
     # Votes
 

@@ -70,11 +70,13 @@ def note_exchanges(session: Session, operations: Iterable[Operation]) -> None:
 
 def _moved_by_leaf(session: Session, operations: Iterable[Operation]) -> dict[int, Amounts]:
     """By how much these operations changed what each leaf has."""
-    moved: dict[int, Amounts] = {}
+    counts: dict[tuple[int, int], int] = {}
     for operation in operations:
-        amount = session.request[operation.pod_class] * (operation.sign * len(operation.pods))
-        queue = operation.gang.queue
-        moved[queue] = moved.get(queue, 0) + amount
+        key = (operation.gang.queue, operation.pod_class)
+        counts[key] = counts.get(key, 0) + operation.sign * len(operation.pods)
+    moved: dict[int, Amounts] = {}
+    for (queue, pod_class), count in counts.items():
+        moved[queue] = moved.get(queue, 0) + session.request[pod_class] * count
     return moved
 
 

@@ -117,6 +117,9 @@ class QueueLine:
 
 def in_queue_order(session: Session, queues: Iterable[int]) -> list[int]:
     """All these queues as the line would call them, if nothing changed in between."""
+    queues = list(queues)
+    if len(queues) == 1:
+        return queues
     below: dict[int, set[int]] = {_TOP: set()}
     for queue in queues:
         _hang_up(below, queue, session.queue_tree.parent)

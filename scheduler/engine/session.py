@@ -15,7 +15,7 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_READY, Codes, Rows
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.arguments import choice, number
-from scheduler.engine.decisions import Grounds
+from scheduler.engine.decisions import Check, Grounds
 from scheduler.engine.dispatch import PluginDispatch
 from scheduler.engine.future_places import FuturePlaces
 from scheduler.engine.plugin import Key, Plugin
@@ -96,6 +96,7 @@ class Session(PluginDispatch):
         self.grounds: dict[
             tuple[object, ...], Grounds
         ] = {}  # found so far, by what they follow from
+        self.checks: dict[tuple[object, ...], tuple[Check, ...]] = {}  # the same, for reasons
         self.status_before_eviction: dict[int, int] = {}
         self.reserved_nodes: dict[int, int] = {}  # pod -> node that is kept for it
         self.positions_in_line: dict[int, int] = {}  # podgroup -> its place in a line that stopped

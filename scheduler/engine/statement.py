@@ -152,8 +152,7 @@ class Statement:
         if session.pod_rules is not None:
             session.pod_rules.release(pod_class, nodes, 1)
         session.queue_usage.allocate(queue, request * -len(pods))
-        for gang, count in Counter(gangs).items():
-            count_for_gang(session, gang, pod_class, -count, ready=-count)
+        _count_evicted(session, Counter(gangs), pod_class)
         statuses = session.status[pods].tolist()
         session.status_before_eviction.update(zip(pods, statuses, strict=True))
         session.status[pods] = _RELEASING
@@ -293,6 +292,20 @@ def count_for_gang(session: Session, gang: Gang, pod_class: int, count: int, **m
     session.touched_gangs.append(gang.row)
     session.ready_counts[gang.row] = gang.ready
     session.placed_counts[gang.row] = gang.ready + gang.waiting
+
+
+def _count_evicted(session: Session, losing: Counter[Gang], pod_class: int) -> None:
+    """The same for many gangs at once, each of which loses so many pods of the class."""
+    rows = [gang.row for gang in losing]
+    counts = np.array(list(losing.values()))
+    session.allocated_by_gang[rows] -= session.request[pod_class] * counts[:, None]
+    session.ready_counts[rows] -= counts
+    session.placed_counts[rows] -= counts
+    session.touched_gangs.extend(rows)
+    role = session.role[pod_class]
+    for gang, count in losing.items():
+        gang.count(role, ready=-count)
+        gang.rank = None
 
 
 def _mark(session: Session, operation: Operation, status: int, sign: int) -> None:

@@ -8,15 +8,17 @@ from functools import partial
 import numpy as np
 
 from scheduler.domain.nodes import Mask
-from scheduler.domain.tables import Rows
+from scheduler.domain.tables import Floats, Rows, Scores
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.preempt_gangs import preempt_gangs
 from scheduler.engine.arguments import boolean
 from scheduler.engine.eviction.alike import (
+    RoomMemory,
     alike_pods,
     alike_victims,
     all_keep_their_minimum,
     gangs_of,
+    rows_of,
     swap,
 )
 from scheduler.engine.eviction.candidates import RunningPods
@@ -55,6 +57,7 @@ class Preemption:
         self.session = session
         self.running = RunningPods(session, _STATUSES)
         self.memory = PoolMemory(session)
+        self.room = RoomMemory(session)
         self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
 
@@ -125,6 +128,7 @@ class PreemptSearch:
     def __init__(self, preemption: Preemption, gang: Gang, statement: Statement) -> None:
         self.session = preemption.session
         self.running = preemption.running
+        self.room = preemption.room
         self.gang = gang
         self.statement = statement
         self._pools: dict[int, PreemptPool] = {}
@@ -139,7 +143,7 @@ class PreemptSearch:
         pod_class = int(self.session.pod_classes[pods[0]])
         if self._one_by_one or len(pods) < 2 or not self._may_evict_for(pod_class):
             return 0
-        if self.session.room_for(pod_class) >= 0:
+        if self.room.is_there_for(pod_class):
             return 0
         pool = self._pool_for(pods[0])
         victims = pool.next_alike(pod_class, len(pods))
@@ -148,6 +152,7 @@ class PreemptSearch:
         if not victims or not self._swap(pods[: len(victims)], victims):
             self._one_by_one = True
             return 0
+        self.room.is_as_before(pod_class)
         pool.settle(victims)
         self.session.preemption_attempts += len(victims)
         return len(victims)
@@ -159,14 +164,15 @@ class PreemptSearch:
         losing = gangs_of(session, victims)
         if not all_keep_their_minimum(losing):
             return False
-        asks = session.preempt_vetoes(without=["gang"])  # their minimum they keep
+        rows, classes = rows_of(losing, victim_class)
 
         def agreed() -> bool:
             if not session.allocatable(self.gang.queue, pod_class):
                 return False
-            return all(
-                ask(self.gang, pod_class, gang, victim_class) for ask in asks for gang in losing
-            )
+            # The plugin gang is not asked: they keep their minimum.
+            without = ("gang",)
+            agrees = session.agree_to_preempt(self.gang, pod_class, rows, classes, without=without)
+            return bool(agrees.all())
 
         return swap(self.statement, self.gang, pods, victims, "preempt", agreed)
 
@@ -280,7 +286,7 @@ class PreemptPool(NodeEvictions):
         left = self._left_on(self._last_node)
         if not len(left):
             self._gather_line(pod_class)
-            left = self._left_on(next(self._best_nodes_first(pod_class), -1))
+            left = self._left_on(self._best_node(pod_class))
         return alike_victims(self.session, pod_class, left[:count]).tolist()  # type: ignore[no-any-return]
 
     def settle(self, victims: list[int]) -> None:
@@ -319,11 +325,25 @@ class PreemptPool(NodeEvictions):
         may_lose: Mask = verdicts[group]
         return may_lose
 
+    def _best_node(self, pod_class: int) -> int:
+        """The first of the best nodes; -1 if there is none."""
+        nodes, scores, turns = self._nodes_with_enough(pod_class)
+        if not len(nodes):
+            return -1
+        best = np.flatnonzero(scores == scores.max())
+        return int(nodes[best[turns[best].argmin()]])
+
     def _best_nodes_first(self, pod_class: int) -> Iterator[int]:
         """Nodes with enough, by score.
 
         Among equals one with room comes first, then the one whose last victim comes first.
         """
+        nodes, scores, turns = self._nodes_with_enough(pod_class)
+        order = np.lexsort((nodes, turns, -scores))
+        return iter(nodes[order].tolist())
+
+    def _nodes_with_enough(self, pod_class: int) -> tuple[Rows, Scores, Floats]:
+        """By number, with the score of each, and when it has its turn among equals."""
         session = self.session
         left = self._gathered[session.status[self._gathered] != RELEASING]
         positions = self._positions_with_room(left, NOBODY, pod_class)
@@ -332,9 +352,8 @@ class PreemptPool(NodeEvictions):
         turns[session.nodes[left[positions[::-1]]]] = positions[::-1]
         turns[self._nodes_with_room(pod_class)] = -1
         nodes = np.flatnonzero(turns < np.inf)
-        scores = session.node_scores(pod_class).scores_of(nodes.tolist())
-        order = np.lexsort((nodes, turns[nodes], -scores))
-        return iter(nodes[order].tolist())
+        scores = session.node_scores(pod_class).scores_of(nodes)
+        return nodes, scores, turns[nodes]
 
     def _nodes_with_room(self, pod_class: int) -> list[int]:
         """Nodes of candidates where nobody has to go any more."""

@@ -11,7 +11,7 @@ from scheduler.domain.nodes import Mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.reclaim_gangs import reclaim_gangs
 from scheduler.engine.arguments import boolean
-from scheduler.engine.eviction.alike import alike_pods
+from scheduler.engine.eviction.alike import RoomMemory, alike_pods
 from scheduler.engine.eviction.candidates import RunningPods
 from scheduler.engine.eviction.node_evictions import PoolMemory
 from scheduler.engine.eviction.reclaim_search import ReclaimSearch
@@ -46,6 +46,7 @@ class Reclamation:
         self.running = RunningPods(session, _STATUSES, borrowed_first=True)
         self.reclaimable = self._reclaimable_queues()
         self.memory = PoolMemory(session)
+        self.room = RoomMemory(session)
         self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
 
@@ -93,6 +94,7 @@ class Reclamation:
                 running=self.running,
                 reclaimable=self.reclaimable,
                 gang=gang,
+                room=self.room,
                 breaking=breaking,
                 strict=self.strict,
             )

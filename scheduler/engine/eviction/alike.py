@@ -19,6 +19,30 @@ from scheduler.engine.state.gang import Gang
 from scheduler.engine.statement import Statement
 
 
+class RoomMemory:
+    """Whether there is room for a class of pods, now or later.
+
+    Where pods and victims went one for one, there is as much as before.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._is_none: dict[int, int] = {}  # class -> how many changes of nodes there were
+
+    def is_there_for(self, pod_class: int) -> bool:
+        changes = len(self._session.node_table.touched)
+        if self._is_none.get(pod_class) == changes:
+            return False
+        if self._session.room_for(pod_class) >= 0:
+            return True
+        self._is_none[pod_class] = changes
+        return False
+
+    def is_as_before(self, pod_class: int) -> None:
+        """There was none, and since then pods of this class took the places of others as large."""
+        self._is_none[pod_class] = len(self._session.node_table.touched)
+
+
 def alike_pods(session: Session, gang: Gang, pods: list[int]) -> list[int]:
     """The first of these pods that are of one class, as many as the gang still needs."""
     if not session.only_gangs_starve or not session.answers_only_tighten:
@@ -59,6 +83,12 @@ def gangs_of(session: Session, pods: list[int]) -> Counter[Gang]:
 
 def all_keep_their_minimum(losing: Counter[Gang]) -> bool:
     return all(gang.ready - count >= gang.min_member for gang, count in losing.items())
+
+
+def rows_of(losing: Counter[Gang], victim_class: int) -> tuple[Rows, Rows]:
+    """These gangs as rows of podgroups, and the class of the victims beside each."""
+    rows = np.array([gang.row for gang in losing], dtype=np.intp)
+    return rows, np.full(len(rows), victim_class)
 
 
 def swap(

@@ -149,6 +149,7 @@ class QueueCandidates:
         group = session.snapshot.pods.group[self._pods]
         # The rows of the gangs, and for each pod the place of its gang among them
         self._rows, self._gang = np.unique(group, return_inverse=True)
+        self._minimum = session.snapshot.groups.min_member[self._rows]
         self._gangs = [session.gang(row) for row in self._rows.tolist()]
         self._ranks = GangNumbers(session, self._gangs, session.gang_rank)
         self._sizes = GangNumbers(session, self._gangs, self._goes_last)
@@ -161,8 +162,9 @@ class QueueCandidates:
         """The pods of the gang with the highest rank first."""
         chosen = self._is_left()
         if sparing:
-            minimum = self.session.snapshot.groups.min_member[self._rows]
-            chosen &= (self.session.ready_counts[self._rows] > minimum)[self._gang]
+            can_spare = self.session.ready_counts[self._rows] > self._minimum
+            if not can_spare.all():
+                chosen &= can_spare[self._gang]
         return self._ordered_by(-self._ranks.current(), np.flatnonzero(chosen))
 
     def whole_gangs(self) -> Rows:

@@ -182,7 +182,7 @@ class NodeEvictions:
         classes = np.flatnonzero(np.bincount(session.pod_classes[pods]))
         if not (session.request[classes] >= request)[:, request > 0].all():
             return False
-        return bool((session.node_table.future()[request > 0] >= 0).all())
+        return not session.node_table.is_over_full(request > 0)
 
     def _freed(self, pods: Rows, dims: Rows) -> Amounts:
         """Resources by pods."""

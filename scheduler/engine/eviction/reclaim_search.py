@@ -10,10 +10,16 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.eviction.alike import all_keep_their_minimum, gangs_of, swap
+from scheduler.engine.eviction.alike import (
+    RoomMemory,
+    all_keep_their_minimum,
+    gangs_of,
+    rows_of,
+    swap,
+)
 from scheduler.engine.eviction.candidates import RunningPods
 from scheduler.engine.eviction.node_evictions import BrokenGangs, Veto
-from scheduler.engine.eviction.victims import Outlook, Source, VictimPool
+from scheduler.engine.eviction.victims import FIRST_PIECE, Outlook, Source, VictimPool
 from scheduler.engine.ordering import VictimOrder
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
@@ -68,6 +74,7 @@ class ReclaimSearch:
         running: RunningPods,
         reclaimable: Mask,
         gang: Gang,
+        room: RoomMemory,
         *,
         breaking: bool,
         strict: bool,
@@ -76,6 +83,7 @@ class ReclaimSearch:
         self.running = running
         self.reclaimable = reclaimable
         self.gang = gang
+        self.room = room
         self.breaking = breaking
         self.strict = strict
         # It found idle room where nobody could be reclaimed: that is for allocate to give.
@@ -109,8 +117,10 @@ class ReclaimSearch:
         pod_class = int(self.session.pod_classes[pods[0]])
         if self._one_by_one or len(pods) < 2 or not self._may_reclaim(pod_class):
             return 0
-        if self.session.room_for(pod_class) >= 0:
+        if self.room.is_there_for(pod_class):
             return 0
+        if self._swap_with_head_of_line(statement, pod_class, pods):
+            return len(pods)
         pool = self._pool(pod_class, undershoot=False)
         victims = pool.next_alike(pod_class, len(pods))
         if len(victims) == 1:
@@ -118,8 +128,40 @@ class ReclaimSearch:
         if not victims or not self._swap(statement, pods[: len(victims)], victims):
             self._one_by_one = True
             return 0
+        self.room.is_as_before(pod_class)
         pool.settle(len(victims))
         return len(victims)
+
+    def _swap_with_head_of_line(
+        self, statement: Statement, pod_class: int, pods: list[int]
+    ) -> bool:
+        """The same for the whole gang, where only one queue may lose and those whose turn is first
+        are all alike: then it is clear who would go, without a pool.
+        """
+        if len(pods) != self.gang.missing or self.breaking or len(self._losing_queues) != 1:
+            return False
+        head = self._surplus_line(self._losing_queues[0])[:FIRST_PIECE]
+        if len(head) < len(pods) or not self._are_all_alike(pod_class, head):
+            return False
+        if not self._swap(statement, pods, head[: len(pods)].tolist()):
+            return False
+        self.room.is_as_before(pod_class)
+        return True
+
+    def _are_all_alike(self, pod_class: int, head: Rows) -> bool:
+        """Whether all of them are of one class, as large as the pod, on nodes that would do."""
+        session = self.session
+        classes = session.pod_classes[head]
+        if not (classes == classes[0]).all():
+            return False
+        request = session.request[pod_class]
+        is_asked = request > 0
+        if not (session.request[classes[0]] == request)[is_asked].all():
+            return False
+        nodes = session.nodes[head]
+        if not session.node_scores(pod_class).suitable[nodes].all() or (nodes < 0).any():
+            return False
+        return not session.node_table.is_over_full(is_asked)
 
     def _swap(self, statement: Statement, pods: list[int], victims: list[int]) -> bool:
         session = self.session
@@ -131,7 +173,7 @@ class ReclaimSearch:
         may_lose = vetoes.may_lose_of(queue, np.array([victim_class]), len(victims))
         if not may_lose[0] or not all_keep_their_minimum(losing):
             return False
-        asks = session.reclaim_vetoes(without="gang")  # their minimum they keep
+        rows, classes = rows_of(losing, victim_class)
 
         def agreed() -> bool:
             if not self.order.holds_without(queue):
@@ -140,9 +182,9 @@ class ReclaimSearch:
                 return False
             if session.full_levels(self.gang.queue, pod_class):
                 return False
-            return all(
-                ask(self.gang, pod_class, gang, victim_class) for ask in asks for gang in losing
-            )
+            # The plugin gang is not asked: they keep their minimum.
+            agrees = session.agree_to_reclaim(self.gang, pod_class, rows, classes, without="gang")
+            return bool(agrees.all())
 
         return swap(statement, self.gang, pods, victims, "reclaim", agreed)
 

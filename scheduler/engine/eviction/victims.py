@@ -17,7 +17,7 @@ from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.statement import Statement
 
-_FIRST_PIECE = 16
+FIRST_PIECE = 16
 """A line is looked at piece by piece, each twice as long as the one before.
 
 Most often the first victims will do.
@@ -111,11 +111,19 @@ class VictimPool(NodeEvictions):
             return []
         places = self._next_places(count)
         victims = alike_victims(self.session, pod_class, self._piece[places])
-        nodes = self.session.nodes[victims].tolist()
-        gathered = np.concatenate([self._gathered, self._piece[: places[-1] + 1]])
-        if len(self._still_on(gathered, nodes)) > len(victims):
+        if self._others_are_there(victims, int(places[-1]) + 1):
             return []
         return victims.tolist()  # type: ignore[no-any-return]
+
+    def _others_are_there(self, victims: Rows, reached: int) -> bool:
+        """Whether others are gathered on the nodes of these victims, when the line is gathered up
+        to here.
+        """
+        if not len(self._gathered) and reached == len(victims):
+            return False
+        gathered = np.concatenate([self._gathered, self._piece[:reached]])
+        nodes = self.session.nodes[victims].tolist()
+        return len(self._still_on(gathered, nodes)) > len(victims)
 
     def settle(self, count: int) -> None:
         """So many of the next candidates went."""
@@ -205,7 +213,7 @@ class VictimPool(NodeEvictions):
 
         In the long run only nodes with an outlook, and queues with candidates there, are looked at.
         """
-        length = _FIRST_PIECE
+        length = FIRST_PIECE
         for source in sources:
             if not self._may_help(source):
                 continue

@@ -4,7 +4,7 @@ its own back by reclaim.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -171,30 +171,32 @@ class Capacity(SharePlugin):
         may an ancestor, if near enough.
         """
         figures = self.figures
-        request = self.session.request[pod_class]
-        if not figures.copies_within(figures.limit_rows, [queue], self.session.asked(pod_class), 1):
+        asked = self.session.asked(pod_class)
+        if not figures.copies_within(figures.limit_rows, [queue], asked, 1):
             return False
         near = [
             row
             for row in self.session.queue_tree.ancestors(queue)[: self.reclaim_level]
             if row != self.session.queue_tree.root
         ]
-        return any(self._deserves_one_more(row, request) for row in [queue, *near])
+        return any(self._deserves_one_more(row, asked) for row in [queue, *near])
 
-    def _deserves_one_more(self, row: int, request: Amounts) -> bool:
-        queue_usage = self.session.queue_usage
-        asked = (request > 0) & queue_usage.dims
-        return bool(
-            (queue_usage.allocated[row] + request <= self.figures.deserved[row])[asked].any()
-        )
+    def _deserves_one_more(self, row: int, asked: Sequence[tuple[int, int]]) -> bool:
+        allocated = self.session.queue_usage.allocated[row].tolist()
+        deserved = self.figures.deserved_rows[row]
+        return any(allocated[dim] + amount <= deserved[dim] for dim, amount in asked)
 
     def full_levels(self, queue: int, pod_class: int) -> list[int]:
-        path = self.session.queue_tree.path(queue)[1:]
-        request = self.session.request[pod_class]
-        queue_usage = self.session.queue_usage
-        over = queue_usage.allocated[path] + request > self.figures.real_capability[path]
-        rows: list[int] = path[(over & (request > 0) & queue_usage.dims).any(axis=1)].tolist()
-        return rows
+        """Plain numbers: asked for each pod that takes the place of another."""
+        asked = self.session.asked(pod_class)
+        allocated = self.session.queue_usage.allocated
+        full: list[int] = []
+        for row in self.session.queue_tree.ancestors(queue):
+            used = allocated[row].tolist()
+            limit = self.figures.limit_rows[row]
+            if any(used[dim] + amount > limit[dim] for dim, amount in asked):
+                full.append(row)
+        return full
 
     def may_take_from(
         self,
@@ -207,6 +209,9 @@ class Capacity(SharePlugin):
         """The victim frees something that is asked for, its queue keeps its guarantee and has more
         than it deserves, or no claim.
         """
+        if len(victim_queues) == 1 and not self.reclaim_level:
+            victim = (int(victim_queues[0]), int(victim_classes[0]))
+            return np.array([self._may_take_one(pod_class, *victim, count)])
         request = self.session.request
         asked = (request[victim_classes] > 0) & self.session.queue_usage.dims
         may_go: Mask = (asked & (request[pod_class] > 0)).any(axis=1) & self.keeps_guarantee(
@@ -220,6 +225,26 @@ class Capacity(SharePlugin):
                 queue, pod_class, int(victim_queues[pair]), asked[pair], bool(no_claim[pair])
             )
         return may_go
+
+    def _may_take_one(
+        self, pod_class: int, victim_queue: int, victim_class: int, count: int
+    ) -> bool:
+        """The same for one queue, in plain numbers: asked for each gang that reclaims."""
+        wanted = {dim for dim, _ in self.session.asked(pod_class)}
+        asked = self.session.asked(victim_class)
+        if not any(dim in wanted for dim, _ in asked):
+            return False
+        if not self._keeps_guarantee(victim_queue, victim_class, count):
+            return False
+        deserved = self.figures.deserved_rows[victim_queue]
+        if not any(deserved[dim] > 0 for dim, _ in asked):
+            return True
+        allocated = self.session.queue_usage.allocated[victim_queue].tolist()
+        owned = self.figures.owned_rows[victim_queue]
+        return any(
+            owned[dim] and allocated[dim] - amount * (count - 1) > deserved[dim]
+            for dim, amount in asked
+        )
 
     def _near_ones_agree(
         self, queue: int, pod_class: int, victim_queue: int, asked: Mask, has_no_claim: bool

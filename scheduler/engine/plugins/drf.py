@@ -28,7 +28,8 @@ class Drf(Plugin):
 
     def share(self, allocated: Amounts) -> float:
         """The largest part that these amounts are of any resource of the cluster."""
-        return max((int(allocated[dim]) / total for dim, total in self._totals), default=0.0)
+        amounts = allocated.tolist()
+        return max([amounts[dim] / total for dim, total in self._totals], default=0.0)
 
     def job_key(self, gang: Gang) -> Key:
         return (self.share(gang.allocated),)

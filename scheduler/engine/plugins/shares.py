@@ -172,6 +172,8 @@ class SharePlugin(Plugin):
 
     def keeps_guarantee(self, queues: Rows, pod_classes: Rows, count: int = 1) -> Mask:
         """Each queue still has its guarantee when so many pods of the class beside it are gone."""
+        if len(queues) == 1:
+            return np.array([self._keeps_guarantee(int(queues[0]), int(pod_classes[0]), count)])
         guarantee = self.figures.guarantee[queues]
         freed = self.session.request[pod_classes] * count
         after = self.session.queue_usage.allocated[queues] - freed
@@ -180,12 +182,37 @@ class SharePlugin(Plugin):
         ).all(axis=1)
         return keeps
 
+    def _keeps_guarantee(self, queue: int, pod_class: int, count: int) -> bool:
+        """The same for one queue, in plain numbers: asked for each gang that reclaims."""
+        guaranteed = self.figures.guaranteed(queue)
+        if not guaranteed:
+            return True
+        allocated = self.session.queue_usage.allocated[queue].tolist()
+        freed = self.session.request[pod_class].tolist()
+        return all(amount <= allocated[dim] - freed[dim] * count for dim, amount in guaranteed)
+
+    def _keeps_deserved(self, queue: int, pod_class: int, reclaimer_class: int, count: int) -> bool:
+        """The same for one queue, in plain numbers: asked for each gang that reclaims."""
+        allocated = self.session.queue_usage.allocated[queue].tolist()
+        deserved = self.figures.deserved_rows[queue]
+        owned = self.figures.owned_rows[queue]
+        wanted = {dim for dim, _ in self.session.asked(reclaimer_class)}
+        for dim, amount in self.session.asked(pod_class):
+            if dim not in wanted or not owned[dim] or allocated[dim] < deserved[dim]:
+                continue
+            if allocated[dim] - amount * count < deserved[dim]:
+                return False
+        return True
+
     def keeps_deserved(
         self, queues: Rows, pod_classes: Rows, reclaimer_class: int, count: int = 1
     ) -> Mask:
         """Taking pods of the class leaves the queue at or above its deserved, where it is not
         below it now and both pods ask for it.
         """
+        if len(queues) == 1:
+            pair = (int(queues[0]), int(pod_classes[0]))
+            return np.array([self._keeps_deserved(*pair, reclaimer_class, count)])
         request = self.session.request
         queue_usage = self.session.queue_usage
         figures = self.figures

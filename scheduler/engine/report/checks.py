@@ -68,10 +68,25 @@ def _asked(session: Session, need: Amounts) -> list[Asked]:
 
 
 def checks_of(session: Session, gang: Gang) -> tuple[Check, ...]:
-    """Every check, level by level from the queue up, then the cluster, then the nodes."""
+    """Every check, level by level from the queue up, then the cluster, then the nodes.
+
+    Gangs that ask for the same share them, unless enqueue refused one with figures of its own.
+    """
     asked = _asked(session, needed_amounts(session, gang))
+    pod_classes = needed_classes(session, gang)
+    if gang.refusal is not None:
+        return _new_checks(session, gang, asked, pod_classes)
+    key = (session.queue_usage.state, gang.queue, *asked, *pod_classes)
+    if key not in session.checks:
+        session.checks[key] = _new_checks(session, gang, asked, pod_classes)
+    return session.checks[key]
+
+
+def _new_checks(
+    session: Session, gang: Gang, asked: list[Asked], pod_classes: list[int]
+) -> tuple[Check, ...]:
     found = [*_queue_checks(session, gang, asked), *_cluster_checks(session, asked)]
-    for pod_class in needed_classes(session, gang):
+    for pod_class in pod_classes:
         found.extend(_node_checks(session, pod_class))
     return tuple(found)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.domain.evictions import RULE_OF_ACTION, EvictionRule
-from scheduler.domain.nodes import Mask
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import COMMON, NOTHING, Resources
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Evict, Grounds, Holding
@@ -32,14 +32,32 @@ class Meeting(NamedTuple):
     depth: int = 0
 
 
+class NamedAmounts:
+    """Amounts with names, each made once: what one victim leaves is what the next one finds."""
+
+    def __init__(self, session: Session, *, zeros: bool) -> None:
+        self._session = session
+        self._zeros = zeros
+        self._made: dict[bytes, Resources] = {}
+
+    def of(self, values: Amounts) -> Resources:
+        key = values.tobytes()
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = named_amounts(self._session, values, zeros=self._zeros)
+        return found
+
+
 def all_evictions(session: Session) -> tuple[Evict, ...]:
     meetings: dict[tuple[int, int], Meeting] = {}
+    sums = NamedAmounts(session, zeros=True)
+    requests = NamedAmounts(session, zeros=False)
     found = []
     for operation in session.evictions:
         pair = (operation.gang.queue, _taking_queue(operation))
         if pair not in meetings:
             meetings[pair] = _meeting(session, *pair)
-        found.append(_eviction(session, operation, meetings[pair]))
+        found.append(_eviction(session, operation, meetings[pair], sums, requests))
     return tuple(found)
 
 
@@ -67,7 +85,13 @@ def _meeting(session: Session, losing: int, taking: int) -> Meeting:
     return meeting._replace(level=tree.names[level], depth=tree.depth(level))
 
 
-def _eviction(session: Session, operation: Operation, meeting: Meeting) -> Evict:
+def _eviction(
+    session: Session,
+    operation: Operation,
+    meeting: Meeting,
+    sums: NamedAmounts,
+    requests: NamedAmounts,
+) -> Evict:
     gang = operation.gang
     (pod,) = operation.pods
     (node,) = operation.nodes
@@ -87,12 +111,12 @@ def _eviction(session: Session, operation: Operation, meeting: Meeting) -> Evict
         beneficiary_queue=meeting.beneficiary_queue,
         level=meeting.level,
         depth=meeting.depth,
-        allocated_before=named_amounts(session, before, zeros=True),
-        allocated_after=named_amounts(session, after, zeros=True),
+        allocated_before=sums.of(before),
+        allocated_after=sums.of(after),
         deserved=meeting.deserved,
         guarantee=meeting.guarantee,
         grounds=grounds_of(session, operation),
-        request=named_amounts(session, session.request[operation.pod_class]),
+        request=requests.of(session.request[operation.pod_class]),
         ran_seconds=_seconds_run(session, pod),
     )
 

@@ -64,12 +64,12 @@ class Reporter:
         self.result = Report()
         self._wording = Wording(session)
         self._explanations: dict[tuple[object, ...], Explanation] = {}
+        self._texts: dict[int, tuple[object, str]] = {}  # of checks, by their identity
         self._has_gang_plugin = session.plugin("gang") is not None
 
     def write(self, waiting: Mask) -> Report:
-        for row in self._rows_with_news(np.flatnonzero(waiting)):
-            gang = self.session.gang(row)
-            self._tell_of_waiting(gang, self._explanation(gang))
+        for row, explanation in self._with_news(np.flatnonzero(waiting)):
+            self._tell_of_waiting(self.session.gang(row), explanation)
         self._take_back_reasons(~waiting)
         self._tell_of_started()
         self._tell_of_evictions()
@@ -78,8 +78,8 @@ class Reporter:
 
     # Who waits, and for what
 
-    def _rows_with_news(self, rows: Rows) -> list[int]:
-        """Those of which something new is to be said, by name.
+    def _with_news(self, rows: Rows) -> list[tuple[int, Explanation]]:
+        """Those of which something new is to be said, by name; and what.
 
         Alike ones are explained once, for the first of them.
         """
@@ -87,13 +87,15 @@ class Reporter:
         by_first: dict[int, list[int]] = {}
         for alike in self._alike(rows):
             by_first[min(alike, key=groups.key.__getitem__)] = alike
-        news: list[int] = []
+        news: list[tuple[int, Explanation]] = []
         for first, alike in sorted(by_first.items(), key=lambda item: groups.key[item[0]]):
             gang = self.session.gang(first)
             explanation = self._explanation(gang)
             self._count_waiting(gang, explanation.reason, alike)
-            news.extend(row for row in alike if groups.said[row] != explanation.fingerprint)
-        return sorted(news, key=groups.key.__getitem__)
+            for row in alike:
+                if groups.said[row] != explanation.fingerprint:
+                    news.append((row, explanation))
+        return sorted(news, key=lambda pair: groups.key[pair[0]])
 
     def _alike(self, rows: Rows) -> list[list[int]]:
         """Podgroups that the session has dealt with stand alone; the others in groups of alike."""
@@ -106,8 +108,18 @@ class Reporter:
         if key not in self._explanations:
             reason = explain(self.session, gang)
             message = self._wording.gang_message(gang, reason)
-            self._explanations[key] = Explanation(reason, message, _fingerprint(reason, message))
+            fingerprint = self._fingerprint(reason, message)
+            self._explanations[key] = Explanation(reason, message, fingerprint)
         return self._explanations[key]
+
+    def _fingerprint(self, reason: Reason, message: str) -> int:
+        """Never 0, which stands for "nothing was said"."""
+        checks = id(reason.checks)  # many gangs share them, and their text is long
+        if checks not in self._texts:
+            self._texts[checks] = (reason.checks, str(reason.checks))
+        text = f"{reason.code}|{reason.message}|{self._texts[checks][1]}|{message}"
+        digest = blake2b(text.encode(), digest_size=8)
+        return int.from_bytes(digest.digest(), "big", signed=True) or 1
 
     def _count_waiting(self, gang: Gang, reason: Reason, rows: Sequence[int]) -> None:
         """What these podgroups wait for; or that they can never run."""
@@ -185,9 +197,12 @@ class Reporter:
 
     def _tell_of_evictions(self) -> None:
         keys = self.session.snapshot.pods.key
+        said: dict[int, str] = {}  # evictions that were decided together share their grounds
         for operation in self.session.evictions:
-            grounds = grounds_of(self.session, operation).as_dict()
-            words = event_words(operation.action, grounds)
+            grounds = grounds_of(self.session, operation)
+            if id(grounds) not in said:
+                said[id(grounds)] = event_words(operation.action, grounds.as_dict())
+            words = said[id(grounds)]
             for pod in operation.pods:
                 self._event("Normal", "Evict", words, "pod", keys[pod])
 
@@ -213,10 +228,3 @@ class Reporter:
             if operation.gang is gang and operation.action == "shed":
                 count += len(operation.pods)
         return count
-
-
-def _fingerprint(reason: Reason, message: str) -> int:
-    """Never 0, which stands for "nothing was said"."""
-    text = f"{reason.code}|{reason.message}|{reason.checks}|{message}"
-    digest = blake2b(text.encode(), digest_size=8)
-    return int.from_bytes(digest.digest(), "big", signed=True) or 1

@@ -61,6 +61,7 @@ class SessionNodeTable:
         )
         self.promised: Amounts = np.zeros_like(self.used)
         self.touched: list[int] = []  # every node that changed, in order: scores catch up from here
+        self.uses = 0  # how often pods were put on nodes or taken off
         self.any_releasing = bool(self.releasing.any())
         self.any_promised = False
 
@@ -82,11 +83,16 @@ class SessionNodeTable:
         free: Amounts = np.minimum(idle, idle + self.releasing[:, nodes] - self.promised[:, nodes])
         return free
 
+    def is_over_full(self, dims: Mask) -> bool:
+        """Whether any node will have too little of any of these resources."""
+        return bool((self.future()[dims] < 0).any())
+
     def use(self, nodes: Places, request: Amounts, sign: int) -> None:
         """A pod of this request runs on each of these nodes (sign 1), or no longer does (-1); a
         node may be named more than once.
         """
         _change(self.used, nodes, request, sign)
+        self.uses += 1
         self.touched.extend(nodes)
 
     def release(self, nodes: Places, request: Amounts, sign: int) -> None:
@@ -158,6 +164,8 @@ class NodeScores:
         ] = {}  # what was worked out -> how many changes there were by then
         self._leading_nodes = LeadingNodes()
         self._remembered: dict[tuple[float, ...], float] = {}  # by what a node has and what is used
+        # How often pods were put on nodes or taken off, and what scores followed from that
+        self._scores_by_use: tuple[int, Scores] = (-1, np.zeros(0))
         self._roomiest = (-1, -1)  # how many changes there were, and the answer
 
     def _changed_since(self, what: str) -> Rows:
@@ -201,9 +209,15 @@ class NodeScores:
         """
         return bool((self.suitable & fits(self.node_table.allocatable, self.request)).any())
 
-    def scores_of(self, nodes: list[int]) -> Scores:
+    def scores_of(self, nodes: Rows) -> Scores:
         """The score of each of these nodes, whether or not it has room."""
-        return self._score(np.array(nodes, dtype=np.intp))
+        if self.scorer is None or not self.scorer.follows_from_use:
+            return self._score(nodes)
+        if self._scores_by_use[0] != self.node_table.uses:
+            scores = self._score(np.arange(len(self.suitable)))
+            self._scores_by_use = (self.node_table.uses, scores)
+        found: Scores = self._scores_by_use[1][nodes]
+        return found
 
     @property
     def by_node(self) -> Scores:

@@ -35,6 +35,7 @@ class Quotas:
     reserved: ReservedGuarantees | None = None
     _shares: dict[int, tuple[int, float]] = field(default_factory=dict)
     _parts: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    _guaranteed: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def share(self, row: int) -> float:
         """The largest part of its deserved that the queue uses."""
@@ -88,6 +89,21 @@ class Quotas:
         """Real capability, as plain numbers."""
         rows: list[list[int]] = self.real_capability.tolist()
         return rows
+
+    @cached_property
+    def owned_rows(self) -> list[list[bool]]:
+        rows: list[list[bool]] = self.owns.tolist()
+        return rows
+
+    def guaranteed(self, row: int) -> list[tuple[int, int]]:
+        """Column and amount of what the queue is guaranteed."""
+        found = self._guaranteed.get(row)
+        if found is None:
+            pairs = enumerate(self.guarantee[row].tolist())
+            found = self._guaranteed[row] = [
+                (dim, amount) for dim, amount in pairs if amount != 0 and self.queue_usage.dims[dim]
+            ]
+        return found
 
     def deserves_something(self, row: int) -> bool:
         return bool(self._deserving(row))

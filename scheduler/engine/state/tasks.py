@@ -43,6 +43,8 @@ class Tasks:
         self._snapshot = session.snapshot
         self._keys: dict[int, TaskKey] = {}
         self._pending: dict[int, list[int]] = {}
+        # By podgroup, and how many changes of gangs there were by then
+        self._unplaced: dict[int, tuple[int, list[int]]] = {}
 
     def pods_of(self, row: int) -> Rows:
         """All pods of a podgroup."""
@@ -81,11 +83,14 @@ class Tasks:
 
     def unplaced_pods(self, gang: Gang) -> list[int]:
         """Its pods without a place or a promise of one, in task order."""
+        changes = len(self._session.touched_gangs)
+        found = self._unplaced.get(gang.row)
+        if found is None or found[0] != changes:
+            found = self._unplaced[gang.row] = (changes, self._find_unplaced(gang))
+        return found[1].copy()
+
+    def _find_unplaced(self, gang: Gang) -> list[int]:
         members = self._pending_at_open(gang)
-        if len(members) == 1:
-            if self._session.status[members[0]] == _PENDING:
-                return members.copy()
-            return []
         codes = self._session.status[members].tolist()
         return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
 

@@ -55,6 +55,29 @@ def test_many_at_once_decides_as_pod_after_pod(monkeypatch: pytest.MonkeyPatch, 
     assert outcome.events == expected.events
 
 
+def test_where_it_is_clear_who_is_next_the_outcome_is_the_same_as_with_a_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = takers("reclaim", scale=0.1).snapshot()
+    name = "_swap_with_head_of_line"
+    short_way = getattr(SEARCH.ReclaimSearch, name)
+    answers: list[bool] = []
+
+    def counting(*question: object) -> bool:
+        answers.append(short_way(*question))
+        return answers[-1]
+
+    monkeypatch.setattr(SEARCH.ReclaimSearch, name, counting)
+    outcome = run_session(snapshot, VOLCANO)
+    monkeypatch.setattr(SEARCH.ReclaimSearch, name, lambda *_: False)
+    expected = run_session(snapshot, VOLCANO)
+
+    assert sum(answers) > len(answers) / 2
+    assert outcome.evictions == expected.evictions
+    assert outcome.reservations == expected.reservations
+    assert outcome.events == expected.events
+
+
 @pytest.mark.parametrize("kind", ["reclaim", "preempt"])
 def test_what_a_plugin_refuses_before_the_last_pod_is_undone(
     monkeypatch: pytest.MonkeyPatch, kind: str
