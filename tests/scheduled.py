@@ -31,6 +31,7 @@ _TOLD = (
     resources.PODS,
 )
 GROUP = "scheduling.k8s.io/group-name"
+BINDING = "/api/v1/namespaces/default/pods/*/binding"
 
 
 class ScheduledCluster:
@@ -100,6 +101,10 @@ def phase(name: str) -> str:
 
 def phases() -> dict[str, str]:
     return dict(Pod.objects.order_by("name").values_list("name", "phase"))
+
+
+def open_decisions() -> int:
+    return Decision.objects.filter(done_at=None).count()
 
 
 def wait_no_longer() -> None:

@@ -3,8 +3,8 @@
 Each of them can be killed and started again, alone.
 
 with Fumarole(folder, kubeconfig=plane.kubeconfig, database=address) as fumarole:
-    fumarole.kill("watcher")
-    fumarole.start("watcher")
+    fumarole.kill(WATCHER)
+    fumarole.start(WATCHER)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scheduler.supervisor.installation import Installation
@@ -28,6 +28,8 @@ from tests.running import BASE, clean_environment, descendants_of
 
 WATCHER = "watcher"
 WORKER = "worker"
+SPARE_WORKER = "worker-2"
+"""Not started at first."""
 BEAT = "beat"
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -80,13 +82,14 @@ class Fumarole:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for name in reversed(self.names):
-            self._running[name].kill()
+        for name in reversed(list(self._running)):
+            self.kill(name)
         self._redis.stop()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._commands)
+        """Of those that run from the start."""
+        return tuple(name for name in self._commands if name != SPARE_WORKER)
 
     def start(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         given = {**self._environment, **(environment or {})}
@@ -97,7 +100,7 @@ class Fumarole:
     def kill(self, name: str) -> None:
         """kill -9. What it had forked ends with it."""
         self._spent[name] = self.processor_seconds(name)
-        self._running[name].kill()
+        self._running.pop(name).kill()
 
     def start_what_has_ended(self) -> list[str]:
         """As whoever looks after services does. The names of those that had ended by themselves."""
@@ -114,26 +117,31 @@ class Fumarole:
 
     def processor_seconds(self, name: str) -> float:
         """Of the process, of those that were killed in its place, and of all that they forked."""
+        spent = self._spent.get(name, 0.0)
+        if name not in self._running:
+            return spent
         pid = self.pid_of(name)
         living = {pid, *descendants_of(pid)}
-        return self._spent.get(name, 0.0) + sum(processor_seconds_of(each) for each in living)
+        return spent + sum(processor_seconds_of(each) for each in living)
 
 
 def _commands(installation: Installation, schedulers: int) -> dict[str, list[str]]:
     found = {WATCHER: list(watcher_program().command)}
     for number in range(1, schedulers + 1):
         command = scheduler_program(installation).command
-        own_name = f"scheduler{number}@%h"  # or two workers of one machine have the same
-        found[scheduler_name(number)] = [_or(part, "scheduler@%h", own_name) for part in command]
-    found[WORKER] = list(worker_program(installation).command)
+        found[scheduler_name(number)] = _renamed(command, f"scheduler{number}@%h")
+    worker = worker_program(installation).command
+    found[WORKER] = list(worker)
+    found[SPARE_WORKER] = _renamed(worker, "spare@%h")
     found[BEAT] = list(beat_program().command)
     return found
 
 
-def _or(part: str, usual: str, own: str) -> str:
-    if part == usual:
-        return own
-    return part
+def _renamed(command: Sequence[str], name: str) -> list[str]:
+    """Two workers of one machine need two names."""
+    given = list(command)
+    given[given.index("-n") + 1] = name
+    return given
 
 
 def processor_seconds_of(pid: int) -> float:

@@ -25,7 +25,8 @@ class EvictOrder:
     """`grace_seconds` None leaves the pod the time that it asks for itself.
 
     `reason` is one word and `message` a sentence for the condition of the pod. Without a reason
-    none is set.
+    none is set. If it `may_have_no_node`, the server is asked first: a pod that only waits would
+    be deleted, and nobody wants that.
     """
 
     uid: str
@@ -34,12 +35,14 @@ class EvictOrder:
     grace_seconds: int | None = None
     reason: str = ""
     message: str = ""
+    may_have_no_node: bool = False
 
 
 class EvictResult(StrEnum):
     LEAVING = "Leaving"  # it has been asked to end; the watch tells when it is gone
     GONE = "Gone"
     HELD = "Held"  # a disruption budget, or the server, says: later
+    NOT_PLACED = "NotPlaced"  # the server was asked: it has no node, so there is nothing to stop
     FAILED = "Failed"  # ask again
 
 
@@ -55,6 +58,8 @@ class EvictAnswer:
 
 def evict_pod(client: Client, order: EvictOrder) -> EvictAnswer:
     """Never raises for what the server does. Asking twice is harmless."""
+    if order.may_have_no_node and (answer := _answer_without_node(client, order)):
+        return answer
     try:
         client.create_subresource(
             PODS, order.name, "eviction", _eviction_of(order), order.namespace
@@ -73,6 +78,8 @@ def evict_pod(client: Client, order: EvictOrder) -> EvictAnswer:
 
 def delete_pod(client: Client, order: EvictOrder) -> EvictAnswer:
     """Disruption budgets are not asked. Never raises for what the server does."""
+    if order.may_have_no_node and (answer := _answer_without_node(client, order)):
+        return answer
     _say_why(client, order)
     try:
         client.delete(
@@ -85,6 +92,21 @@ def delete_pod(client: Client, order: EvictOrder) -> EvictAnswer:
     except ApiError as error:
         return EvictAnswer(order, EvictResult.FAILED, str(error), error.retry_after)
     return EvictAnswer(order, EvictResult.LEAVING)
+
+
+def _answer_without_node(client: Client, order: EvictOrder) -> EvictAnswer | None:
+    """None if the pod has a node, and so can be stopped."""
+    try:
+        pod = client.get(PODS, order.name, order.namespace)
+    except NotFound as error:
+        return EvictAnswer(order, EvictResult.GONE, error.message)
+    except ApiError as error:
+        return EvictAnswer(order, EvictResult.FAILED, str(error), error.retry_after)
+    if pod["metadata"]["uid"] != order.uid:
+        return EvictAnswer(order, EvictResult.GONE, "another pod has its name now")
+    if pod["spec"].get("nodeName"):
+        return None
+    return EvictAnswer(order, EvictResult.NOT_PLACED)
 
 
 def _say_why(client: Client, order: EvictOrder) -> None:

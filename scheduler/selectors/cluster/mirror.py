@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from scheduler.conf import conf, is_kubernetes, schedules_cluster
 from scheduler.domain.taken_over import NOTHING, TakenOver
@@ -19,6 +19,7 @@ HEARD_WITHIN = timedelta(seconds=10)
 class MirrorFacts:
     """`heard_at` is None before the first answer, `synced` False until everything was read once.
 
+    `silent_seconds` is how long ago that was, by the clock of the database.
     `rivals` are those of our `schedulerName`s whose pods another scheduler places, too.
     """
 
@@ -30,23 +31,18 @@ class MirrorFacts:
     problem: str = ""
     taken_over: TakenOver = NOTHING
     rivals: tuple[str, ...] = ()
+    silent_seconds: float = 0.0
 
     @property
     def is_heard(self) -> bool:
-        return self.heard_at is not None and timezone.now() - self.heard_at <= HEARD_WITHIN
-
-    @property
-    def silent_seconds(self) -> float:
-        if self.heard_at is None:
-            return 0.0
-        return max(0.0, (timezone.now() - self.heard_at).total_seconds())
+        return self.heard_at is not None and self.silent_seconds <= HEARD_WITHIN.total_seconds()
 
 
 def mirror_facts() -> MirrorFacts | None:
     """None where no cluster is mirrored."""
     if not is_kubernetes():
         return None
-    row = Mirror.objects.first()
+    row = Mirror.objects.annotate(asked_at=Now()).first()
     mode = conf().kubernetes.mode
     if row is None:
         return MirrorFacts(mode)
@@ -59,6 +55,7 @@ def mirror_facts() -> MirrorFacts | None:
         problem=row.problem,
         taken_over=_taken_over(row),
         rivals=_rivals(row),
+        silent_seconds=_seconds_between(row.heard_at, row.asked_at),
     )
 
 
@@ -83,6 +80,12 @@ def _rivals(row: Mirror) -> tuple[str, ...]:
     return tuple(name for name in row.other_schedulers if name in ours)
 
 
+def _seconds_between(heard_at: datetime | None, now: datetime) -> float:
+    if heard_at is None:
+        return 0.0
+    return max(0.0, (now - heard_at).total_seconds())
+
+
 def is_volcano_opening_queues() -> bool:
     """Whether Volcano's controller manager opens and closes them, and writes their status."""
     return Mirror.objects.filter(queue_controller=Mirror.VOLCANO).exists()
@@ -102,7 +105,8 @@ def may_decide() -> bool:
         return True
     if not schedules_cluster():
         return is_synced()
-    row = Mirror.objects.exclude(synced_at=None).first()
+    row = Mirror.objects.exclude(synced_at=None).annotate(asked_at=Now()).first()
     if row is None or row.heard_at is None or _rivals(row):
         return False
-    return timezone.now() - row.heard_at <= HEARD_WITHIN
+    # A moment to come was written before the clock was put back.
+    return abs(row.asked_at - row.heard_at) <= HEARD_WITHIN

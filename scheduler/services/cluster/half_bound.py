@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
-from django.utils import timezone
 
 from scheduler.models import Decision, Pod, PodGroup
+from scheduler.models.clock import database_now
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
@@ -55,7 +55,7 @@ def settle_half_bound_gangs() -> int:
         return 0
     with transaction.atomic():
         alone_with_pods()
-        now = timezone.now()
+        now = database_now()
         noted = _with_counts().exclude(half_bound_since=None)
         over = Q(started__gte=F("min_member")) | Q(started=0, under_way=0) | Q(phase="Completed")
         _forget(noted.filter(over))

@@ -1,23 +1,26 @@
 """What the API server said to orders, brought into the database.
 
 A pod that was to be bound goes on waiting only if the server was asked and says that it has no
-node.
+node. What a dispatcher says that was overtaken by another counts only where it is a fact that
+stays true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.utils import timezone
+from django.db.models import QuerySet
 
 from scheduler import notify
 from scheduler.clusters.kubernetes.binding import BindAnswer, BindResult
 from scheduler.clusters.kubernetes.eviction import EvictAnswer, EvictResult
 from scheduler.models import Decision, Node, Pod
 from scheduler.models.bulk import as_parameter, execute, values_table
-from scheduler.services.cluster.decision_claims import LONGEST_PAUSE_SECONDS
+from scheduler.models.clock import database_now
+from scheduler.services.cluster.decision_claims import LONGEST_PAUSE_SECONDS, still_claimed
 from scheduler.services.cluster.half_bound import note_half_bound
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.records.events import EventNote, record_events
@@ -31,9 +34,18 @@ ATTEMPTS_AT_ONE_NODE = 4
 PATIENCE_WITH_BUDGET = timedelta(minutes=10)
 """For so long an eviction is tried again that a disruption budget holds back."""
 _HELD_SECONDS = 10.0
+_LONGEST_MESSAGE = 512
 _MOST_SECONDS = 30.0
 
 _DOUBTS = (BindResult.UNKNOWN, EvictResult.FAILED)
+_LASTING_FACTS = (
+    BindResult.BOUND,
+    BindResult.ELSEWHERE,
+    BindResult.GONE,
+    EvictResult.LEAVING,
+    EvictResult.GONE,
+)
+"""The others may be old news by the time that they are written."""
 
 
 def is_doubt(answer: Answer) -> bool:
@@ -46,7 +58,8 @@ def write_answers(answers: Answers) -> None:
     if not answers:
         return
     alone_with_pods()
-    now = timezone.now()
+    answers = _that_count(answers)
+    now = database_now()
     later = []
     settled = []
     for decision, answer in answers:
@@ -59,11 +72,30 @@ def write_answers(answers: Answers) -> None:
     _write_waiting(settled)
     _write_kept(settled)
     _remove_gone(settled)
+    _write_held(later)
     _put_off(later, now)
     _finish(settled, now)
     note_half_bound(_broken_gangs(settled), now)
     _record(answers, now)
     _tell(settled)
+
+
+def _that_count(answers: Answers) -> Answers:
+    ours = still_claimed(decision for decision, _ in answers)
+    found = []
+    for decision, answer in answers:
+        if decision.pk in ours:
+            found.append((decision, answer))
+        elif answer.result in _LASTING_FACTS:
+            found.append((decision, _as_a_fact(answer)))
+    return found
+
+
+def _as_a_fact(answer: Answer) -> Answer:
+    """The pod may have been given to another node here meanwhile: it is where the server says."""
+    if isinstance(answer, BindAnswer) and answer.result is BindResult.BOUND:
+        return replace(answer, result=BindResult.ELSEWHERE)
+    return answer
 
 
 def _is_for_later(decision: Decision, answer: Answer, now: datetime) -> bool:
@@ -111,16 +143,29 @@ def _write_elsewhere(answers: Answers) -> None:
 
 
 def _write_waiting(answers: Answers) -> None:
-    waiting = _pods_with(answers, BindResult.NOT_BOUND)
-    pods = Pod.objects.filter(pk__in=waiting, phase="Binding")
+    refused = _pods_with(answers, BindResult.NOT_BOUND)
+    _wait_again(Pod.objects.filter(pk__in=refused, phase="Binding"))
+    never_bound = _pods_with(answers, EvictResult.NOT_PLACED)
+    _wait_again(Pod.objects.filter(pk__in=never_bound, phase="Releasing"))
+
+
+def _wait_again(pods: QuerySet[Pod]) -> None:
     pods.update(phase="Pending", node=None, borrowed=False, bound_at=None)
 
 
 def _write_kept(answers: Answers) -> None:
     """A budget held it for too long: it stays where it is."""
     kept = Pod.objects.filter(pk__in=_pods_with(answers, EvictResult.HELD), phase="Releasing")
-    kept.filter(started_at=None).update(phase="Bound")
-    kept.exclude(started_at=None).update(phase="Running")
+    kept.filter(started_at=None).update(phase="Bound", message="")
+    kept.exclude(started_at=None).update(phase="Running", message="")
+
+
+def _write_held(answers: Answers) -> None:
+    """Pages show it beside the pod."""
+    for decision, answer in answers:
+        if answer.result is EvictResult.HELD and answer.message[:512] != decision.error:
+            message = f"Its eviction waits: {answer.message}"[:_LONGEST_MESSAGE]
+            Pod.objects.filter(pk=decision.pod_id, phase="Releasing").update(message=message)
 
 
 def _remove_gone(answers: Answers) -> None:
@@ -145,7 +190,7 @@ def finish_decisions(decisions: Iterable[Decision]) -> None:
     """They are no longer true, or carried out."""
     ids = [decision.pk for decision in decisions]
     if ids:
-        Decision.objects.filter(pk__in=ids).update(done_at=timezone.now(), retry_at=None)
+        Decision.objects.filter(pk__in=ids).update(done_at=database_now(), retry_at=None)
 
 
 def _finish(answers: Answers, now: datetime) -> None:
@@ -153,10 +198,15 @@ def _finish(answers: Answers, now: datetime) -> None:
     _write_errors([(decision, answer.message, None) for decision, answer in answers], now)
 
 
-def put_off(decisions: Iterable[Decision], error: str) -> None:
-    """They were not begun."""
-    now = timezone.now()
-    _write_errors([(decision, error, _usual_pause(decision)) for decision in decisions], now)
+def put_off(decisions: Iterable[Decision], error: str, pause: float | None = None) -> None:
+    """They were not begun. The pause is the usual one, unless the server asked for another."""
+    rows: list[tuple[Decision, str, float | None]] = []
+    for decision in decisions:
+        seconds = _usual_pause(decision)
+        if pause is not None:
+            seconds = min(pause, LONGEST_PAUSE_SECONDS / 2)
+        rows.append((decision, error, seconds))
+    _write_errors(rows, database_now())
 
 
 def _put_off(answers: Answers, now: datetime) -> None:
@@ -239,6 +289,14 @@ def _tell(answers: Answers) -> None:
     nodes = {decision.node_name for decision, _ in answers if decision.node_name}
     if nodes:
         notify.nodes_changed(nodes)
-    lost = (BindResult.NOT_BOUND, BindResult.GONE, BindResult.ELSEWHERE, EvictResult.GONE)
-    if _pods_with(answers, *lost):
+    if _pods_with(answers, *_CHANGE_ROOM):
         want_session()
+
+
+_CHANGE_ROOM = (
+    BindResult.NOT_BOUND,
+    BindResult.GONE,
+    BindResult.ELSEWHERE,
+    EvictResult.GONE,
+    EvictResult.NOT_PLACED,
+)

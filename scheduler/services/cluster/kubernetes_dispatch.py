@@ -2,7 +2,8 @@
 
 A chunk at a time, by many threads. What the server says is written as it comes. A doubt is settled
 by a look at the pod, and as long as nobody knows, the pod keeps its room: it is never taken for
-waiting because an answer got lost. A decision that is no longer true is left out.
+waiting because an answer got lost. A decision that is no longer true is left out, and nothing is
+begun long after it was claimed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from scheduler.models import Decision, Pod
 from scheduler.selectors.cluster.mirror import may_decide
 from scheduler.selectors.records.feeds import evictions_decided
 from scheduler.services.cluster.api_client import client_of_process
-from scheduler.services.cluster.decision_claims import claim_decisions, renew_claims
+from scheduler.services.cluster.decision_claims import (
+    claim_decisions,
+    give_back,
+    renew_claims,
+)
 from scheduler.services.cluster.kubernetes_answers import (
     Answer,
     finish_decisions,
@@ -32,10 +37,12 @@ from scheduler.services.cluster.kubernetes_answers import (
     put_off,
     write_answers,
 )
+from scheduler.services.cluster.turns import Turn
 
 CHUNK = 500
 RENEW_SECONDS = 5.0
 """So often answers are written, and claims renewed, while a chunk is under way."""
+_BIND_FIRST_SECONDS = 1.0
 
 Order = Callable[[Client], Answer]
 
@@ -44,50 +51,87 @@ def dispatch_to_cluster() -> int:
     """Everything that is open, oldest first. How many decisions were carried out."""
     done = 0
     while may_decide():
+        turn = Turn()
         decisions = claim_decisions(CHUNK)
         if not decisions:
             break
-        done += carry_out(client_of_process(), decisions)
+        done += carry_out(client_of_process(), decisions, turn)
+        if turn.is_in_trouble:
+            break
     return done
 
 
-def carry_out(client: Client, decisions: Sequence[Decision]) -> int:
+def carry_out(client: Client, decisions: Sequence[Decision], turn: Turn) -> int:
     """How many of them are not in doubt any more."""
+    decisions = _without_those_that_wait(decisions)
     orders = _orders(decisions)
     finish_decisions([each for each in decisions if each.pk not in orders])
     answered = len(decisions) - len(orders)
     if not orders:
         return answered
     with ThreadPoolExecutor(min(BINDING_THREADS, len(orders)), "dispatch") as pool:
-        asked: dict[Future[Answer], Decision] = {}
+        asked: dict[Future[Answer | None], Decision] = {}
         for decision in decisions:
             if decision.pk in orders:
-                asked[pool.submit(orders[decision.pk], client)] = decision
-        return answered + _await_answers(asked)
+                asked[pool.submit(_ask, client, orders[decision.pk], turn)] = decision
+        return answered + _await_answers(asked, turn)
 
 
-def _await_answers(asked: Mapping[Future[Answer], Decision]) -> int:
+def _without_those_that_wait(decisions: Sequence[Decision]) -> list[Decision]:
+    """A pod that is to be stopped while another dispatcher binds it: that comes first."""
+    starting = [
+        each.pod_id for each in decisions if _is_eviction_to_do(each) and _is_starting(each)
+    ]
+    if not starting:
+        return list(decisions)
+    ours = [each.pk for each in decisions]
+    binds = Decision.objects.filter(kind=Decision.BIND, done_at=None, pod_id__in=starting)
+    others = binds.exclude(claimed_at=None).exclude(pk__in=ours)
+    under_way = set(others.values_list("pod_id", flat=True))
+    waiting = [each for each in decisions if each.pod_id in under_way and _is_eviction_to_do(each)]
+    put_off(waiting, "the pod is just being bound", _BIND_FIRST_SECONDS)
+    return [each for each in decisions if each not in waiting]
+
+
+def _is_starting(decision: Decision) -> bool:
+    return decision.pod is not None and decision.pod.started_at is None
+
+
+def _ask(client: Client, order: Order, turn: Turn) -> Answer | None:
+    """None if it was not begun."""
+    if not turn.may_begin():
+        return None
+    answer = order(client)
+    turn.note(answer, is_doubt=is_doubt(answer))
+    return answer
+
+
+def _await_answers(asked: Mapping[Future[Answer | None], Decision], turn: Turn) -> int:
     waiting = set(asked)
     settled = 0
     while waiting:
         ready, waiting = wait(waiting, timeout=RENEW_SECONDS)
-        answers = [(asked[each], each.result()) for each in ready]
+        answers = []
+        not_begun = []
+        for each in ready:
+            answer = each.result()
+            if answer is None:
+                not_begun.append(asked[each])
+            else:
+                answers.append((asked[each], answer))
         write_answers(answers)
-        clear = sum(1 for _, answer in answers if not is_doubt(answer))
-        settled += clear
-        if answers and not clear:
-            waiting -= _give_up(asked, waiting)
+        _leave_for_later(not_begun, turn)
+        settled += sum(1 for _, answer in answers if not is_doubt(answer))
         renew_claims(asked[each] for each in waiting)
     return settled
 
 
-def _give_up(
-    asked: Mapping[Future[Answer], Decision], waiting: set[Future[Answer]]
-) -> set[Future[Answer]]:
-    """Nothing but doubts: the server has trouble. What was not begun is left for later."""
-    cancelled = {each for each in waiting if each.cancel()}
-    put_off([asked[each] for each in cancelled], "the API server does not answer")
-    return cancelled
+def _leave_for_later(decisions: Sequence[Decision], turn: Turn) -> None:
+    """A server in trouble is left alone for a while. Else the next turn looks at nodes again."""
+    if turn.is_in_trouble:
+        put_off(decisions, "the API server does not answer", turn.pause)
+    else:
+        give_back(decisions)
 
 
 # Orders
@@ -160,6 +204,7 @@ def _evict_order(decision: Decision, grounds: str) -> Order:
         name=pod.name,
         reason=_REASONS.get(decision.action, "PreemptionByScheduler"),
         message=grounds or pod.message or f"evicted by Fumarole ({decision.action})",
+        may_have_no_node=_is_starting(decision),
     )
     if conf().kubernetes.evicts_by == DELETE:
         return partial(delete_pod, order=order)

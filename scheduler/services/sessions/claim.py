@@ -17,6 +17,7 @@ from django.utils import timezone
 from scheduler.conf import conf
 from scheduler.models import SchedulingSession
 from scheduler.models.bulk import fetch
+from scheduler.models.clock import clock_in_sql, database_now
 from scheduler.services.sessions import lease
 
 
@@ -47,12 +48,11 @@ class Claims:
             held = lease.acquire(self.holder, conf().lease_seconds, renewed=self._held)
             if held is None:
                 return None
-            now = timezone.now()
             if held.taken_over or not self._is_in_order:
-                _close_orphans(now)
+                _close_orphans()
             self._held = held
             self._is_in_order = False
-            number, paused, policy, text, keep = _count_on(now)
+            number, now, paused, policy, text, keep = _count_on()
             session = SchedulingSession.objects.create(
                 number=number,
                 worker=held.holder,
@@ -89,28 +89,34 @@ class Claims:
         self._is_in_order = True
 
 
-def _count_on(now: datetime) -> tuple[Any, ...]:
-    """The number of this session, and the settings that it goes by: one statement, so that nobody
-    comes in between.
+def _count_on() -> tuple[Any, ...]:
+    """The number and time of this session, and the settings that it goes by: one statement, so that
+    nobody comes in between.
     """
+    clock, now = clock_in_sql()
     sql = (
-        "UPDATE scheduler_clusterstate SET last_session = last_session + 1, last_session_at = %s, "
+        "UPDATE scheduler_clusterstate SET last_session = last_session + 1, "
+        f"last_session_at = {clock}, "
         # A request from before the clock was put back is served by this session, not by every one
         # until that time comes again.
-        "session_wanted_at = CASE WHEN session_wanted_at > %s THEN NULL ELSE session_wanted_at END "
-        "WHERE id = 1 RETURNING last_session, "
+        f"session_wanted_at = CASE WHEN session_wanted_at > {clock} THEN NULL "
+        "ELSE session_wanted_at END "
+        "WHERE id = 1 RETURNING last_session, last_session_at, "
         "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = "
         "scheduler_clusterstate.policy_id), keep_sessions"
     )
-    return fetch(sql, [now, now])[0]
+    number, at, *settings = fetch(sql, [*now, *now])[0]
+    if now:
+        at = now[0]  # SQLite would give it as text
+    return number, at, *settings
 
 
-def _close_orphans(now: datetime) -> None:
+def _close_orphans() -> None:
     """Whoever holds the lease is alone: a row that still runs is one that somebody left behind."""
     orphans = SchedulingSession.objects.filter(state=SchedulingSession.RUNNING)
     orphans.update(
         state=SchedulingSession.TAKEN_OVER,
-        finished_at=now,
+        finished_at=database_now(),
         message="its worker died or lost the lease",
     )
 

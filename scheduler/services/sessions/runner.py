@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from scheduler import notify
@@ -23,6 +24,7 @@ from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.report.figures import differing
 from scheduler.garbage import undisturbed
 from scheduler.models import ClusterState
+from scheduler.models.clock import database_now
 from scheduler.selectors.cluster.mirror import may_decide
 from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
 from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot
@@ -126,8 +128,9 @@ class SessionRunner:
 
     def run_if_due(self, trigger: str = "tick") -> SessionResult | None:
         """A session, unless it is too early or another worker has the lease."""
-        state = ClusterState.objects.get(pk=1)
-        now = timezone.now()
+        # By the clock of the database: each worker may have another time of day.
+        state = ClusterState.objects.annotate(asked_at=Now()).get(pk=1)
+        now = state.asked_at
         if not is_due(state, now) or not may_decide():
             return None
         time.sleep(pause_before(state, now))
@@ -274,7 +277,7 @@ class SessionRunner:
         return written
 
     def _write(self, claimed: Claimed, outcome: Outcome) -> Written:
-        now = timezone.now()
+        now = database_now()
         session = claimed.session
         self._comparison.write()
         written = write_outcome(

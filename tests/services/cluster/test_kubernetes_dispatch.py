@@ -2,55 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
 from scheduler.models import Decision, Event, Mirror, Node, Pod, PodGroup
-from scheduler.services.cluster import half_bound, kubernetes_answers, kubernetes_dispatch
+from scheduler.services.cluster import (
+    half_bound,
+    kubernetes_answers,
+    kubernetes_dispatch,
+    turns,
+)
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.half_bound import settle_half_bound_gangs
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer, Reset
-from tests.control_plane.fake.resources import resource_of
 from tests.scheduled import (
+    BINDING,
     GROUP,
     PODGROUPS,
     PODS,
-    ScheduledCluster,
+    open_decisions,
     phase,
     phases,
-    scheduled_cluster,
     wait_no_longer,
 )
 
 pytestmark = [pytest.mark.django_db]
 
-BINDING = "/api/v1/namespaces/default/pods/*/binding"
-EVICTION = "/api/v1/namespaces/default/pods/*/eviction"
 POD = "/api/v1/namespaces/default/pods/p"
-BUDGETS = resource_of("policy/v1", "poddisruptionbudgets")
-
-
-@pytest.fixture
-def cluster(tmp_path) -> Iterator[ScheduledCluster]:
-    with scheduled_cluster(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-def decided(cluster: ScheduledCluster) -> ScheduledCluster:
-    """One pod, p, which a session has placed on n1."""
-    cluster.has_pod("p")
-    cluster.sits()
-    assert phase("p") == "Binding"
-    return cluster
-
-
-def open_decisions() -> int:
-    return Decision.objects.filter(done_at=None).count()
 
 
 # Binding
@@ -209,8 +190,8 @@ def test_nothing_is_done_while_the_cluster_is_not_known_or_not_heard(decided):
 
 
 def test_a_server_that_is_away_is_not_asked_for_every_pod(cluster, monkeypatch):
-    monkeypatch.setattr(kubernetes_dispatch, "RENEW_SECONDS", 0.05)
     monkeypatch.setattr(kubernetes_dispatch, "BINDING_THREADS", 1)
+    monkeypatch.setattr(turns, "MOST_DOUBTS", 2)
     for number in range(6):
         cluster.has_pod(f"p{number}")
     cluster.sits()
@@ -218,6 +199,7 @@ def test_a_server_that_is_away_is_not_asked_for_every_pod(cluster, monkeypatch):
 
     dispatch()
 
+    assert len(cluster.binds()) == 2
     assert set(phases().values()) == {"Binding"}
     assert Decision.objects.filter(retry_at=None).count() == 0
 
@@ -302,103 +284,6 @@ def test_a_gang_that_stays_in_halves_is_released_whole(cluster):
 
     assert "deletionTimestamp" in cluster.pod("gang-0")["metadata"]
     assert Event.objects.filter(reason="GangReleased").exists()
-
-
-# Evicting
-
-
-@pytest.fixture
-def evicting(decided: ScheduledCluster) -> ScheduledCluster:
-    """The pod p runs on n1, and is to go."""
-    dispatch()
-    begun = {"name": "main", "state": {"running": {"startedAt": "2026-11-01T00:00:00Z"}}}
-    running = {"status": {"phase": "Running", "containerStatuses": [begun]}}
-    decided.server.store.change(PODS, "default", "p", lambda pod: {**pod, **running})
-    decided.tells()
-    evict("p")
-    return decided
-
-
-def evict(name: str) -> None:
-    pod = Pod.objects.get(name=name)
-    Pod.objects.filter(pk=pod.pk).update(phase="Releasing")
-    Decision.objects.create(
-        kind=Decision.EVICT,
-        pod=pod,
-        pod_name=f"default/{name}",
-        action="reclaim",
-        created_at=timezone.now(),
-    )
-
-
-def test_a_pod_is_evicted_and_says_why(evicting):
-    dispatch()
-
-    pod = evicting.pod("p")
-    assert "deletionTimestamp" in pod["metadata"]
-    conditions = {
-        each["type"]: each["reason"] for each in pod["status"]["conditions"] if "reason" in each
-    }
-    assert conditions["DisruptionTarget"] == "ReclaimByScheduler"
-    evicting.tells()
-    assert phase("p") == "Releasing"
-
-
-def test_a_pod_that_was_not_told_yet_stays_releasing_whatever_the_mirror_says(evicting):
-    evicting.server.store.change(
-        PODS, "default", "p", lambda pod: {**pod, "status": {**pod["status"], "message": "busy"}}
-    )
-
-    evicting.tells()
-
-    assert (phase("p"), Pod.objects.get().message) == ("Releasing", "busy")
-
-
-def test_a_disruption_budget_is_respected_and_named(evicting):
-    budget = {
-        "metadata": {"name": "web"},
-        "spec": {"selector": {}},
-        "status": {"disruptionsAllowed": 0, "desiredHealthy": 3, "currentHealthy": 3},
-    }
-    evicting.server.store.create(BUDGETS, "default", budget)
-
-    dispatch()
-
-    assert phase("p") == "Releasing"
-    decision = Decision.objects.get(kind=Decision.EVICT)
-    assert decision.done_at is None
-    assert "web" in decision.error
-    assert "web" in Event.objects.get(reason="EvictionHeld").message
-
-    long_ago = timezone.now() - kubernetes_answers.PATIENCE_WITH_BUDGET
-    Decision.objects.filter(pk=decision.pk).update(created_at=long_ago, retry_at=None)
-    dispatch()
-    assert phase("p") == "Running"
-
-
-def test_an_eviction_that_fails_is_asked_again(evicting):
-    evicting.server.plan("POST", EVICTION, Answer(500, "InternalError"))
-
-    dispatch()
-    assert phase("p") == "Releasing"
-    wait_no_longer()
-    dispatch()
-
-    assert "deletionTimestamp" in evicting.pod("p")["metadata"]
-
-
-def test_pods_can_be_deleted_as_volcano_does(tmp_path):
-    with scheduled_cluster(tmp_path, evicts_by="delete") as cluster:
-        cluster.has_pod("p")
-        cluster.sits()
-        dispatch()
-        budget = {"metadata": {"name": "web"}, "spec": {"selector": {}}, "status": {}}
-        cluster.server.store.create(BUDGETS, "default", budget)
-        evict("p")
-
-        dispatch()
-
-        assert "deletionTimestamp" in cluster.pod("p")["metadata"]
 
 
 def test_a_job_that_tries_again_opens_its_podgroup_again(cluster):

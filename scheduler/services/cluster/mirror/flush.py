@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import transaction
-from django.utils import timezone
 
 from scheduler import notify
 from scheduler.admission.violations import Notice
@@ -36,7 +35,7 @@ def flush(store: Store, writer: MirrorWriter, held: lease.Held) -> WrittenRows:
         alone_with_pods()
         written = writer.write()
         _settle(store, written)
-        state.note_written(store.positions, timezone.now())
+        state.note_written(store.positions)
         _tell(written)
     store.clear_pending()
     return written

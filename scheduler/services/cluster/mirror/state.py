@@ -1,12 +1,15 @@
-"""The row that says how well the cluster is heard. Pages and sessions read it."""
+"""The row that says how well the cluster is heard. Pages and sessions read it.
+
+Times are those of the database: the watcher's clock may differ from that of the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from scheduler import notify
 from scheduler.clusters.kubernetes.queue_definition import VOLCANO_FIELDS
@@ -66,7 +69,7 @@ def begin(
         queue_fields=sorted(queues.fields),
         queue_controller=queues.controller,
         job_controller=queues.jobs,
-        heard_at=timezone.now(),
+        heard_at=Now(),
         synced_at=None,
         problem="",
     )
@@ -74,14 +77,15 @@ def begin(
     notify.cluster_changed()
 
 
-def note_written(positions: Mapping[str, str], now: datetime) -> None:
+def note_written(positions: Mapping[str, str]) -> None:
     """In the transaction that wrote everything up to these versions."""
-    Mirror.objects.filter(pk=1).update(positions=dict(positions), heard_at=now)
-    Mirror.objects.filter(pk=1, synced_at=None).update(synced_at=now)
+    Mirror.objects.filter(pk=1).update(positions=dict(positions), heard_at=Now())
+    Mirror.objects.filter(pk=1, synced_at=None).update(synced_at=Now())
 
 
-def note_heard(at: datetime, problem: str = "") -> None:
+def note_heard(seconds_ago: float, problem: str = "") -> None:
     """The API server answers, whether or not anything has changed. It may still refuse a part."""
+    at = Now() - timedelta(seconds=seconds_ago)
     Mirror.objects.filter(pk=1).update(heard_at=at, problem=problem[:512])
 
 

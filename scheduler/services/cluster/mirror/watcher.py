@@ -12,11 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
 from typing import Protocol
 
 from django.db import DatabaseError, connection
-from django.utils import timezone
 
 from scheduler.clusters.kubernetes.errors import Forbidden
 from scheduler.clusters.kubernetes.resources import COMMANDS, QUEUES, Resource
@@ -267,7 +265,7 @@ class _Following:
         self._is_silent = False
         self._heard_noted = now
         self._watcher.cluster_answers()
-        state.note_heard(_moment_before(silent), self._missing_rights())
+        state.note_heard(silent, self._missing_rights())
 
 
 def collect(events: queue.Queue[Event]) -> Iterator[Event]:
@@ -283,7 +281,3 @@ def collect(events: queue.Queue[Event]) -> Iterator[Event]:
             yield events.get(timeout=max(0.0, left))
         except queue.Empty:
             return
-
-
-def _moment_before(seconds: float) -> datetime:
-    return timezone.now() - timedelta(seconds=seconds)

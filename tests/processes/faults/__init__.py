@@ -1,0 +1,1 @@
+"""Faults of every kind while a whole Fumarole binds gangs on a real API server."""
