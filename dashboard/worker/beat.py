@@ -9,8 +9,16 @@ from typing import Any
 from celery.beat import ScheduleEntry, Scheduler, SchedulingError
 
 from scheduler.outages import Outage, in_a_line
+from scheduler.supervisor.redis_server import tasks_waiting
 
 logger = logging.getLogger(__name__)
+
+MOST_WAITING = 20
+"""A tick is not sent to a queue in which so many tasks wait: nobody takes them.
+
+An expiry would do the same, but it compares the clocks of two machines: a worker whose clock is
+ahead would never do anything.
+"""
 
 
 class SteadyScheduler(Scheduler):
@@ -36,12 +44,18 @@ class SteadyScheduler(Scheduler):
         if due_at > now:
             return
         interval = float(self.app.conf.beat_schedule[name]["schedule"])
-        self.apply_entry(entry, producer=self.producer)
+        if self._tasks_before(entry) < MOST_WAITING:
+            self.apply_entry(entry, producer=self.producer)
         # At a fixed interval. Missed ticks are not made up for.
         next_at = due_at + interval
         if next_at <= now:
             next_at = now + interval
         self._due_at[name] = next_at
+
+    def _tasks_before(self, entry: ScheduleEntry) -> int:
+        """Those that wait in the queue of this tick."""
+        queue = self.app.amqp.router.route({}, entry.task)["queue"]
+        return tasks_waiting(str(self.app.conf.broker_url), queue.name)
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         try:

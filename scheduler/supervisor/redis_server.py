@@ -69,11 +69,16 @@ def answers(url: str) -> bool:
 
 def work_waits(url: str, queue: str) -> bool:
     """Whether tasks are in this queue. False if Redis does not answer: no worker is to blame."""
+    return tasks_waiting(url, queue) > 0
+
+
+def tasks_waiting(url: str, queue: str) -> int:
+    """How many tasks are in this queue; 0 if Redis does not answer."""
     try:
         with _client(url, seconds=1.0) as client:
-            return bool(client.llen(queue))
+            return int(client.llen(queue))
     except (redis.RedisError, OSError, ValueError):
-        return False
+        return 0
 
 
 def _ping(url: str) -> None:

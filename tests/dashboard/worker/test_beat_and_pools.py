@@ -15,8 +15,9 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from dashboard.celery import app
-from dashboard.worker.beat import SteadyScheduler
+from dashboard.worker.beat import MOST_WAITING, SteadyScheduler
 from scheduler import tasks
+from scheduler.supervisor.redis_server import tasks_waiting
 from tests.running import BASE
 
 
@@ -98,6 +99,27 @@ def test_a_broker_that_is_away_is_told_once_and_beat_goes_on(
     assert len(caplog.messages) == 1
     assert "Ticks cannot be sent" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+def test_ticks_do_not_pile_up_while_nobody_takes_them(
+    celery: Celery, monkeypatch: pytest.MonkeyPatch, redis_server: Any
+):
+    celery.conf.broker_url = redis_server.url
+    celery.conf.task_default_queue = "pile"
+    celery.conf.beat_schedule = {"often": {"task": "often", "schedule": 1.0}}
+    clocks = Clocks(monkeypatch, celery)
+    beat = SteadyScheduler(celery)
+
+    for _ in range(MOST_WAITING + 5):
+        beat.tick()
+        clocks.steady += 1
+
+    assert tasks_waiting(redis_server.url, "pile") == MOST_WAITING
+
+
+def test_a_tick_has_no_expiry_for_a_clock_that_is_ahead_to_miss():
+    for entry in app.conf.beat_schedule.values():
+        assert "expires" not in entry.get("options", {})
 
 
 def test_beat_goes_by_its_own_clock():
