@@ -47,6 +47,7 @@ class Report:
     binds: int = 0
     looks: int = 0
     made_again: int = 0
+    made_again_unseen: int = 0
     asked_again: int = 0
     seconds: float = 0.0
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -62,7 +63,8 @@ class Report:
         yield (
             f"{self.binds} binds and {self.looks} looks in {self.seconds:.0f} s; "
             f"{self.asked_again} decisions were carried out in more than one attempt; "
-            f"{self.made_again} pods of deleted nodes were made again"
+            f"{self.made_again} pods went with their nodes and were made again, "
+            f"{self.made_again_unseen} of them before they were seen on a node"
         )
         yield from (f"  {problem}" for problem in self.problems[:40])
 
@@ -95,6 +97,7 @@ class Harness:
         self._report.binds = load.binds
         self._report.looks = load.looks
         self._report.made_again = load.made_again
+        self._report.made_again_unseen = load.made_again_unseen
         self._report.asked_again = self._number(_ASKED_AGAIN)
         self._report.seconds = time.monotonic() - began
         self._report.problems = load.problems
@@ -157,6 +160,8 @@ class Harness:
         tally.longest_stand = max(tally.longest_stand, self._seconds_to_next_bind())
         tally.times += 1
         tally.problems += load.problems[before:]
+        for problem in load.problems[before:]:
+            print(f"  {problem}", flush=True)
 
     def _seconds_to_next_bind(self) -> float:
         load = self._scene.load

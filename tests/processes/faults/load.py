@@ -23,6 +23,7 @@ NAMESPACE = "default"
 CORES_OF_NODE = 16
 _THREADS = 8
 _AGAIN_SECONDS = 0.2
+_A_MOMENT_SECONDS = 30.0  # from the end of a node to the last pod that is bound to it, at most
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class Gang:
     size: int
     cores: int
     uids: dict[str, str] = field(default_factory=dict)
+    made_at: float = field(default_factory=time.monotonic)
     whole_at: float | None = None
     lives_seconds: float = 0.0
 
@@ -52,7 +54,10 @@ class Load:
         self.node_names = [f"n{number:03}" for number in range(nodes)]
         self.nodes_of_pods: dict[str, str] = {}  # by uid, of all that were ever seen
         self.looks = 0
+        self._seen_at: dict[str, float] = {}
+        self._deleted_nodes: dict[str, float] = {}  # and when
         self.made_again = 0
+        self.made_again_unseen = 0
         self.problems: list[str] = []
 
     @property
@@ -74,6 +79,8 @@ class Load:
         self._insist(lambda: self._client.patch(NODES, name, {"spec": {"taints": []}}))
 
     def delete_node(self, name: str) -> None:
+        """KWOK, or the collector of garbage, then deletes the pods that were on it."""
+        self._deleted_nodes[name] = time.monotonic()
         self._insist(lambda: self._client.delete(NODES, name))
 
     # Gangs
@@ -128,20 +135,30 @@ class Load:
             before = self.nodes_of_pods.get(uid, "")
             if before and before != node:
                 self._note(f"{pod['metadata']['name']} was on {before} and is on {node}")
-            if node:
+            if node and not before:
                 self.nodes_of_pods[uid] = node
+                self._seen_at[uid] = time.monotonic()
 
     def _note_lost(self, by_name: Mapping[str, Any]) -> None:
         """A pod that went away, and nobody here took it away."""
         for gang in self._gangs.values():
             for name, uid in list(gang.uids.items()):
                 there = by_name.get(name, {}).get("metadata", {})
-                if there.get("uid") != uid:
+                if there.get("uid") == uid:
+                    continue
+                if not self._went_with_its_node(gang, uid):
                     self._note(f"pod {name} was lost")
-                    del gang.uids[name]
-                elif there.get("deletionTimestamp"):
-                    self._note(f"pod {name} was evicted")
-                    gang.uids[name] = uid
+                self._make_pod_again(gang, name)
+
+    def _went_with_its_node(self, gang: Gang, uid: str) -> bool:
+        """A pod may be bound and deleted between two looks: then nobody here saw its node."""
+        node = self.nodes_of_pods.get(uid)
+        if node is not None:
+            deleted_at = self._deleted_nodes.get(node)
+            return deleted_at is not None and deleted_at > self._seen_at[uid] - _A_MOMENT_SECONDS
+        is_possible = any(at > gang.made_at for at in self._deleted_nodes.values())
+        self.made_again_unseen += is_possible
+        return is_possible
 
     def _note_whole(self, by_name: Mapping[str, Any]) -> None:
         for gang in self._gangs.values():
@@ -184,9 +201,12 @@ class Load:
 
     def _make_pod(self, gang: Gang, name: str) -> None:
         pod = objects.pod(name, cpu=str(gang.cores), annotations={GROUP: gang.name})
-        self._insist(lambda: self._client.create(PODS, pod, NAMESPACE))
-        made = self._insist(lambda: self._client.get(PODS, name, NAMESPACE))
-        gang.uids[name] = made["metadata"]["uid"]
+        made = self._insist(lambda: self._client.create(PODS, pod, NAMESPACE))
+        if made is None:  # it was made, and the answer got lost
+            made = self._insist(lambda: self._client.get(PODS, name, NAMESPACE))
+        gang.uids[name] = ""
+        if made is not None:
+            gang.uids[name] = made["metadata"]["uid"]
 
     def _delete_gang(self, gang: Gang) -> None:
         for name in gang.pods():
