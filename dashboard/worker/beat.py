@@ -54,7 +54,7 @@ class SteadyScheduler(Scheduler):
 
     def _tasks_before(self, entry: ScheduleEntry) -> int:
         """Those that wait in the queue of this tick."""
-        queue = self.app.amqp.router.route({}, entry.task)["queue"]
+        queue = self.app.amqp.router.route({}, str(entry.task))["queue"]
         return tasks_waiting(str(self.app.conf.broker_url), queue.name)
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:

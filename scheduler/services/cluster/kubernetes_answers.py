@@ -165,7 +165,7 @@ def _write_held(answers: Answers) -> None:
     for decision, answer in answers:
         if answer.result is EvictResult.HELD and answer.message[:512] != decision.error:
             message = f"Its eviction waits: {answer.message}"[:_LONGEST_MESSAGE]
-            Pod.objects.filter(pk=decision.pod_id, phase="Releasing").update(message=message)
+            Pod.objects.filter(pk=decision.pod_id or 0, phase="Releasing").update(message=message)
 
 
 def _remove_gone(answers: Answers) -> None:

@@ -79,9 +79,10 @@ def carry_out(client: Client, decisions: Sequence[Decision], turn: Turn) -> int:
 
 def _without_those_that_wait(decisions: Sequence[Decision]) -> list[Decision]:
     """A pod that is to be stopped while another dispatcher binds it: that comes first."""
-    starting = [
-        each.pod_id for each in decisions if _is_eviction_to_do(each) and _is_starting(each)
-    ]
+    starting = []
+    for each in decisions:
+        if each.pod_id is not None and _is_eviction_to_do(each) and _is_starting(each):
+            starting.append(each.pod_id)
     if not starting:
         return list(decisions)
     ours = [each.pk for each in decisions]
