@@ -54,5 +54,6 @@ app.conf.beat_schedule = {
     "session": _every(TICK_SECONDS, "run_session"),
     "cluster": _every(1.0, "watch_cluster"),
     "work": _every(1.0, "generate_work"),
+    "start times": _every(5.0, "renew_start_times"),
     "tidy": _every(60.0, "tidy"),
 }

@@ -216,6 +216,8 @@ SCHEDULER = {
         "jobs_per_user": env.int("MAX_WAITING_JOBS_PER_USER", default=10_000),
         "pods_per_user": env.int("MAX_WAITING_PODS_PER_USER", default=100_000),
     },
+    # Of one core, for looking ahead to when waiting gangs start; 0 turns it off.
+    "forecast_share": env.float("FORECAST_SHARE", default=0.05),
     # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24"
     # (see services/records/retention.py).
     "keep_hours": env("KEEP_HOURS", cast={"value": float}, default={}),

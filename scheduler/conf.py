@@ -107,6 +107,8 @@ class SchedulerConf:
     keep_hours: Mapping[str, float] = field(default_factory=dict)
     # on what may wait, where it is not the usual one
     limits: Mapping[str, int] = field(default_factory=dict)
+    # of one core, for looking ahead to when gangs start; 0: it is not done
+    forecast_share: float = 0.05
     gap_seconds: float = (
         0.2  # between the beginnings of two sessions, however often one is asked for
     )

@@ -100,6 +100,14 @@ def generate_work() -> None:
         continue_stream()
 
 
+@shared_task(name="scheduler.tasks.renew_start_times")
+def renew_start_times() -> None:
+    """When waiting gangs are expected to start, at a small share of one core."""
+    from scheduler.services.jobs import start_times
+
+    start_times.renew_start_times()
+
+
 @shared_task(name="scheduler.tasks.tidy")
 def tidy() -> None:
     """Roll history up, and prune what is past its retention, a little at a time."""

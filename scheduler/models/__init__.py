@@ -21,6 +21,12 @@ from scheduler.models.session import (
     SchedulingSession,
 )
 from scheduler.models.simulation import SimulatedCluster, SimulatedPod
+from scheduler.models.start_times import (
+    ExpectedStart,
+    LearntRunTime,
+    LookAhead,
+    StartForecast,
+)
 from scheduler.models.workload import (
     Job,
     Namespace,
@@ -46,11 +52,14 @@ __all__ = [
     "DisruptionBudget",
     "Event",
     "Eviction",
+    "ExpectedStart",
     "Glob",
     "Grant",
     "Job",
     "KeptAnswer",
+    "LearntRunTime",
     "Lease",
+    "LookAhead",
     "Mirror",
     "Namespace",
     "Node",
@@ -69,5 +78,6 @@ __all__ = [
     "SchedulingSession",
     "SimulatedCluster",
     "SimulatedPod",
+    "StartForecast",
     "UnmadePods",
 ]

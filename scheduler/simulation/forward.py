@@ -165,6 +165,7 @@ class _ForwardRun:
         self._events: list[tuple[float, int, int]] = []
         self._due: dict[int, int] = {}  # pod -> the number of its event
         self._number = 0
+        self._idle = 0  # sessions in a row that decided nothing
         self._waiting = set(waiting_gangs(snapshot).tolist())
         self._expect_what_is_under_way()
 
@@ -230,15 +231,23 @@ class _ForwardRun:
         session, and a gang that follows another one does not fall behind by a step each time.
 
         A step without events ends in a session only if the next may decide otherwise by itself.
+        While such sessions decide nothing, each waits twice as long as the one before.
         """
         due = self._next_event()
         following = self.now + self.limits.period
         step = max(self.limits.period, (self.now - self.began) * self.limits.coarseness)
+        self._count_idle(outcome)
         if due <= self.now + step:
             return max(following, self._last_event_by(self.now + step))
         if _may_go_on(outcome):
-            return self.now + step
+            return min(due, self.now + step * 2.0**self._idle)
         return due
+
+    def _count_idle(self, outcome: Outcome) -> None:
+        if outcome.binds or outcome.evictions:
+            self._idle = 0
+        else:
+            self._idle = min(self._idle + 1, 20)
 
     def _last_event_by(self, moment: float) -> float:
         looked_at = []

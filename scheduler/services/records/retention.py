@@ -45,6 +45,7 @@ from scheduler.models import (
     Queue,
     QueueSample,
     SchedulingSession,
+    StartForecast,
 )
 from scheduler.models.bulk import fetch
 from scheduler.selectors.cluster.nodes import OCCUPYING
@@ -63,6 +64,7 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
     "evictions": (Eviction, "created_at", timedelta(days=30)),
     "events": (Event, "last_at", timedelta(days=7)),
     "comparisons": (Comparison, "since", timedelta(days=7)),
+    "start_forecasts": (StartForecast, "made_at", timedelta(days=30)),
     "commands": (Command, "created_at", timedelta(days=365)),
     "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
     "deleted_queues": (Queue, "deleted_at", timedelta(days=365)),
