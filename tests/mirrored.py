@@ -104,6 +104,17 @@ def podgroup(
     )
 
 
+def native_podgroup(name: str, *, queue: str = "", least: int = 1, **given: Any) -> Any:
+    """Of Kubernetes itself. Without a queue its pods say it, or its namespace."""
+    return values.PodGroupObject(
+        meta(name, given.pop("namespace", "default")),
+        queue=queue,
+        min_member=least,
+        is_native=True,
+        **given,
+    )
+
+
 def job(
     name: str, *, queue: str = "default", least: int = 1, phase: str = "Pending", **given: Any
 ) -> values.JobObject:
@@ -187,6 +198,12 @@ RESOURCES = {
 }
 
 
+def resource_for(value: Any) -> resources.Resource:
+    if isinstance(value, values.PodGroupObject) and value.is_native:
+        return resources.NATIVE_PODGROUPS
+    return RESOURCES[type(value)]
+
+
 class MadeUpCluster:
     """A mirror that is told what the cluster has, as a watcher would be."""
 
@@ -211,18 +228,18 @@ class MadeUpCluster:
     def has(self, *objects: Any) -> WrittenRows:
         """The cluster has these, and now tells so."""
         for value in objects:
-            self.store.take(Changed(RESOURCES[type(value)], value.meta.resource_version, value))
+            self.store.take(Changed(resource_for(value), value.meta.resource_version, value))
         return self.settle()
 
     def loses(self, *objects: Any) -> WrittenRows:
         for value in objects:
-            self.store.take(Removed(RESOURCES[type(value)], value.meta.resource_version, value))
+            self.store.take(Removed(resource_for(value), value.meta.resource_version, value))
         return self.settle()
 
     def lists(self, *objects: Any) -> WrittenRows:
         """All that there is, as after a start or a 410."""
-        for resource in RESOURCES.values():
-            found = tuple(each for each in objects if RESOURCES[type(each)] is resource)
+        for resource in (*RESOURCES.values(), resources.NATIVE_PODGROUPS):
+            found = tuple(each for each in objects if resource_for(each) is resource)
             self.store.take(Listed(resource, "1000", found))
         return self.settle()
 

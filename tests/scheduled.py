@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,14 @@ NODES = resource_of("v1", "nodes")
 PODS = resource_of("v1", "pods")
 PODGROUPS = resource_of("scheduling.volcano.sh/v1beta1", "podgroups")
 QUEUES = resource_of("scheduling.volcano.sh/v1beta1", "queues")
+NATIVE = replace(resources.NATIVE_PODGROUPS, version="v1beta1")
+NATIVE_PODGROUPS = resource_of(NATIVE.api_version, "podgroups")
 _TOLD = (
     resources.NAMESPACES,
     resources.NODES,
     resources.QUEUES,
     resources.PODGROUPS,
+    NATIVE,
     resources.PODS,
 )
 GROUP = "scheduling.k8s.io/group-name"
@@ -56,6 +60,17 @@ class ScheduledCluster:
         self.server.store.create(PODGROUPS, "default", group)
         for number in range(size):
             self.has_pod(f"{name}-{number}", annotations={GROUP: name}, **given)
+
+    def has_native_gang(self, name: str, size: int, **given: Any) -> None:
+        """Of Kubernetes itself, as 1.37 has it."""
+        group = objects.native_podgroup(name, min_count=size, labels=given.pop("group_labels", {}))
+        self.server.store.create(NATIVE_PODGROUPS, "default", group)
+        for number in range(size):
+            pod = objects.pod_of_native_group(f"{name}-{number}", name, **given)
+            self.server.store.create(PODS, "default", _pending(pod))
+
+    def native_podgroup(self, name: str) -> dict[str, Any]:
+        return self.server.store.get(NATIVE_PODGROUPS, "default", name)
 
     def loses_pod(self, name: str) -> None:
         self.server.store.delete(PODS, "default", name)

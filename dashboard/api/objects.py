@@ -319,7 +319,7 @@ def podgroup_object(group: PodGroup, pods: Mapping[str, int]) -> dict[str, Any]:
     }
     meta = namespaced_metadata(group)
     if group.object_name:
-        meta["name"] = group.object_name
+        meta["name"] = group.cluster_name
         meta["uid"] = str(group.object_uid or group.uid)
     return _kubernetes_object(SCHEDULING, "PodGroup", meta, podgroup_spec(group), status)
 

@@ -359,7 +359,7 @@ def _yaml_context(request: HttpRequest, gang: PodGroup) -> Context:
         documents.append(
             object_document(
                 "PodGroup",
-                gang.cluster_name,
+                gang.object_name or gang.name,
                 gang.namespace,
                 stored=stored,
                 with_values=with_values,

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from scheduler.domain.native_groups import native_name
 from scheduler.models.fields import Named, ResourcesField
 from scheduler.models.queue import Queue
 
@@ -136,7 +137,7 @@ class PodGroup(Named):
     name = models.CharField(max_length=253)
     # of the PodGroup object, where a real cluster calls it otherwise: one that a job made bears
     # the name of the job here
-    object_name = models.CharField(max_length=253, blank=True, default="", db_index=True)
+    object_name = models.CharField(max_length=320, blank=True, default="", db_index=True)
     object_uid = models.UUIDField(null=True, blank=True)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="podgroups")
     job = models.OneToOneField(
@@ -205,8 +206,15 @@ class PodGroup(Named):
 
     @property
     def cluster_name(self) -> str:
-        """What the cluster calls it."""
+        """What the cluster calls it. A native one is found by the name that it has here."""
+        if self.is_native:
+            return self.name
         return self.object_name or self.name
+
+    @property
+    def is_native(self) -> bool:
+        """It is a PodGroup of Kubernetes itself, not of Volcano."""
+        return bool(native_name(self.object_name))
 
 
 class PodClass(models.Model):

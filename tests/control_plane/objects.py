@@ -96,6 +96,26 @@ def podgroup(name: str, *, queue: str = "default", min_member: int = 1) -> dict[
     }
 
 
+def native_podgroup(
+    name: str, *, min_count: int | None = None, labels: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Of Kubernetes itself: a gang, or with the policy `basic` pods that need not be together."""
+    policy: dict[str, Any] = {"basic": {}}
+    if min_count is not None:
+        policy = {"gang": {"minCount": min_count}}
+    return {
+        "kind": "PodGroup",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {"schedulingPolicy": policy},
+    }
+
+
+def pod_of_native_group(name: str, group: str, **given: Any) -> dict[str, Any]:
+    made = pod(name, **given)
+    made["spec"]["schedulingGroup"] = {"podGroupName": group}
+    return made
+
+
 def command(action: str, queue: dict[str, Any]) -> dict[str, Any]:
     """An order on Volcano's bus to a queue of the cluster."""
     target = {

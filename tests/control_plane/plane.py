@@ -40,8 +40,11 @@ _CONTROLLERS = (
     "daemonset-controller",
     "job-controller",
     "serviceaccount-controller",
+    "podgroup-protection-controller",
 )
 _ADMIN_GROUP = "system:masters"
+_GATES = ("GenericWorkload=true",)
+"""Kubernetes' own PodGroups. Off by default in 1.36."""
 ACCOUNT = "system:serviceaccount:fumarole:fumarole"
 """Who Fumarole is in a cluster, as `deploy/kubernetes/rbac.yaml` makes it."""
 
@@ -200,8 +203,11 @@ class ControlPlane:
         self.api.apply(f"{_CRD_LIST}/{crd['metadata']['name']}", crd)
 
     @contextmanager
-    def controllers(self) -> Iterator[Process]:
-        """Kubernetes' controllers: namespaces end, Jobs get pods, PDBs get a status."""
+    def controllers(self, *gates: str) -> Iterator[Process]:
+        """Kubernetes' controllers: namespaces end, Jobs get pods, PDBs get a status.
+
+        `gates` are features that are off by default: "WorkloadWithJob=true".
+        """
         yield from self._beside(
             "kube-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
@@ -210,6 +216,7 @@ class ControlPlane:
             f"--controllers={','.join(_CONTROLLERS)}",
             "--leader-elect=false",
             "--secure-port=0",
+            f"--feature-gates={','.join((*_GATES, *gates))}",
         )
 
     @contextmanager
@@ -295,6 +302,8 @@ class ControlPlane:
             "--disable-admission-plugins=ServiceAccount",
             f"--audit-policy-file={self._write_audit_policy()}",
             f"--audit-log-path={self.audit_log}",
+            f"--feature-gates={','.join(_GATES)}",
+            "--runtime-config=scheduling.k8s.io/v1alpha2=true",
             *self._options,
         ]
 

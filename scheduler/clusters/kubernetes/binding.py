@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from scheduler.clusters.kubernetes.client import Client, Object
 from scheduler.clusters.kubernetes.errors import ApiError, NotFound, ServerError, TooMany
+from scheduler.clusters.kubernetes.gates import only_queue_holds, open_queue_gate
 from scheduler.clusters.kubernetes.resources import PODS
 
 BINDING_THREADS: Final = 32
@@ -92,21 +93,49 @@ def _unknown(order: BindOrder, error: ApiError) -> BindAnswer:
 
 def look_at_pod(client: Client, order: BindOrder, why: str) -> BindAnswer:
     """What is the case, without an attempt to bind it. `why` is the message if it has no node."""
+    pod = _read_pod(client, order)
+    if isinstance(pod, BindAnswer):
+        return pod
+    return _answer_from_pod(order, pod, why)
+
+
+def _read_pod(client: Client, order: BindOrder) -> Object | BindAnswer:
+    """The pod of that name, or the answer if it cannot be read."""
     try:
-        pod = client.get(PODS, order.name, order.namespace)
+        return client.get(PODS, order.name, order.namespace)
     except NotFound as gone:
         return BindAnswer(order, BindResult.GONE, message=gone.message)
     except ApiError as error:
         return _unknown(order, error)
-    return _answer_from_pod(order, pod, why)
 
 
 def _look_at_pod(client: Client, order: BindOrder, error: ApiError) -> BindAnswer:
     """What is the case, whatever the answer was."""
-    answer = look_at_pod(client, order, error.message)
+    pod = _read_pod(client, order)
+    if isinstance(pod, BindAnswer):
+        answer = pod
+    elif _is_behind_queue_gate(pod, order):
+        return _open_gate_and_bind(client, order)
+    else:
+        answer = _answer_from_pod(order, pod, error.message)
     if answer.result is BindResult.UNKNOWN:
         return _unknown(order, error)
     return replace(answer, retry_after=error.retry_after)
+
+
+def _is_behind_queue_gate(pod: Object, order: BindOrder) -> bool:
+    """The server binds no pod that has a gate. This one is for the scheduler to open."""
+    gates = [gate["name"] for gate in pod["spec"].get("schedulingGates") or ()]
+    return pod["metadata"]["uid"] == order.uid and only_queue_holds(gates)
+
+
+def _open_gate_and_bind(client: Client, order: BindOrder) -> BindAnswer:
+    """A gate that was opened cannot be closed again, so this is done once."""
+    try:
+        open_queue_gate(client, order.uid, order.namespace, order.name)
+    except ApiError as error:
+        return look_at_pod(client, order, error.message)
+    return bind_pod(client, order)
 
 
 def _answer_from_pod(order: BindOrder, pod: Object, why: str) -> BindAnswer:

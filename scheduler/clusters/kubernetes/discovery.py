@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.errors import NotFound
-from scheduler.clusters.kubernetes.resources import FOLLOWED, NAMESPACES, PODS, Resource
+from scheduler.clusters.kubernetes.resources import (
+    FOLLOWED,
+    NAMESPACES,
+    NEWER_VERSIONS,
+    PODS,
+    Resource,
+)
 
 _VOLCANO_CONTROLLERS = "app=volcano-controller"
 """The label of their pods, however Volcano was installed."""
@@ -17,16 +24,39 @@ _USUAL_NAME: Final = "volcano"
 
 
 def served_resources(client: Client) -> tuple[Resource, ...]:
-    """Those of `FOLLOWED` that are served, in the same order. Volcano's may be missing."""
+    """Those of `FOLLOWED` that are served, in the same order, each in its best version.
+
+    Volcano's may be missing, and Kubernetes' own podgroups.
+    """
     served: dict[str, set[str]] = {}
     found: list[Resource] = []
-    for resource in FOLLOWED:
-        group = resource.api_version
-        if group not in served:
-            served[group] = _plurals(client, resource)
-        if resource.plural in served[group]:
+    for wanted in FOLLOWED:
+        resource = _best_version(client, wanted, served)
+        if resource is not None:
             found.append(resource)
     return tuple(found)
+
+
+def served_version(client: Client, resource: Resource) -> Resource:
+    """The same, in the version that is served; as it was given if none is."""
+    return _best_version(client, resource, {}) or resource
+
+
+def _best_version(
+    client: Client, resource: Resource, served: dict[str, set[str]]
+) -> Resource | None:
+    for version in _versions(resource):
+        if version.api_version not in served:
+            served[version.api_version] = _plurals(client, version)
+        if version.plural in served[version.api_version]:
+            return version
+    return None
+
+
+def _versions(resource: Resource) -> Iterator[Resource]:
+    for version in NEWER_VERSIONS.get(resource, ()):
+        yield replace(resource, version=version)
+    yield resource
 
 
 def _plurals(client: Client, resource: Resource) -> set[str]:

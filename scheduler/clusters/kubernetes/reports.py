@@ -7,7 +7,7 @@ The caller writes only what has changed. Each raises `NotFound` if the object is
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -142,6 +142,20 @@ def set_podgroup_status(client: Client, group: ObjectMeta, status: Mapping[str, 
     """The same. A podgroup has no subresource for its status: it is a field as any other."""
     change = {"metadata": _versions_of(group), "status": dict(status)}
     client.patch(PODGROUPS, group.name, change, group.namespace)
+
+
+def set_native_conditions(
+    client: Client, resource: Resource, group: ObjectMeta, conditions: Sequence[Condition]
+) -> None:
+    """Sets these conditions of a podgroup of Kubernetes, and leaves the others alone.
+
+    `resource` says in which version the API server has it.
+    """
+    told = []
+    for condition in conditions:
+        told.append({**_condition_of(condition), "observedGeneration": group.generation})
+    change = {"metadata": _versions_of(group), "status": {"conditions": told}}
+    client.patch(resource, group.name, change, group.namespace, "status", merges_lists=True)
 
 
 def _versions_of(meta: ObjectMeta) -> dict[str, str]:

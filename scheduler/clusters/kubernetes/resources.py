@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind of object and its place in the API. `group` is "" for the core group."""
+    """A kind of object and its place in the API. `group` is "" for the core group.
+
+    It is the same kind in every version that the API server serves.
+    """
 
     group: str
-    version: str
+    version: str = field(compare=False)
     plural: str
     kind: str
     namespaced: bool
@@ -70,6 +73,14 @@ QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", 
 PODGROUPS: Final = Resource(
     "scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", namespaced=True
 )
+NATIVE_PODGROUPS: Final = Resource(
+    "scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", namespaced=True
+)
+"""Kubernetes' own, of another group than Volcano's. 1.36 serves this version if it is asked to."""
+
+NEWER_VERSIONS: Final = {NATIVE_PODGROUPS: ("v1beta1", "v1alpha3")}
+"""Of kinds that change: the best first. What is read of them is the same in all versions."""
+
 JOBS: Final = Resource("batch.volcano.sh", "v1alpha1", "jobs", "Job", namespaced=True)
 COMMANDS: Final = Resource("bus.volcano.sh", "v1alpha1", "commands", "Command", namespaced=True)
 
@@ -79,6 +90,7 @@ FOLLOWED: Final = (
     NODES,
     QUEUES,
     PODGROUPS,
+    NATIVE_PODGROUPS,
     JOBS,
     VOLUMES,
     CLAIMS,

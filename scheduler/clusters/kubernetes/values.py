@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from scheduler.admission.reading.workload import JobManifest
+from scheduler.domain.native_groups import stored_name
 from scheduler.domain.nodes import Taint
 from scheduler.domain.queues import QueueSpec, QueueState
 from scheduler.domain.resources import NOTHING, Resources
@@ -170,7 +171,11 @@ class PodObject:
     @property
     def group_name(self) -> str:
         """The podgroup that it belongs to; the one that we make for its owner, if it names none."""
-        return self.group or self.native_group or self.made_group_name
+        if self.group:
+            return self.group
+        if self.native_group:
+            return stored_name(self.native_group)
+        return self.made_group_name
 
     @property
     def made_group_name(self) -> str:
@@ -204,7 +209,11 @@ class ClaimObject:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupObject:
-    """A Volcano podgroup. `min_resources` None means not set."""
+    """A podgroup of Volcano, or one of Kubernetes itself (`is_native`).
+
+    `queue` is "" where a native one names none. `min_resources` and `priority` None mean not set.
+    `unsupported` names what it asks for and no session can honour.
+    """
 
     meta: ObjectMeta
     queue: str = ""
@@ -218,6 +227,16 @@ class PodGroupObject:
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+    is_native: bool = False
+    priority: int | None = None
+    unsupported: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """As pods name it: namespace and name, the name of a native one with its prefix."""
+        if self.is_native:
+            return f"{self.meta.namespace}/{stored_name(self.meta.name)}"
+        return self.meta.key
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,17 @@ from scheduler.clusters.kubernetes.queue_definition import (
     VOLCANO_FIELDS,
     with_annotations_for_fields,
 )
-from scheduler.clusters.kubernetes.resources import COMMANDS, FOLLOWED, JOBS, QUEUES, Resource
+from scheduler.clusters.kubernetes.resources import (
+    COMMANDS,
+    FOLLOWED,
+    JOBS,
+    NATIVE_PODGROUPS,
+    QUEUES,
+    Resource,
+)
 from scheduler.conf import is_kubernetes
 from scheduler.domain.lifecycle import QueueCommand
+from scheduler.domain.native_groups import native_name
 from scheduler.domain.queues import ROOT, QueueState
 from scheduler.models import Job, Mirror, Queue
 
@@ -55,9 +63,16 @@ def resource_of_kind(kind: str) -> Resource:
     return next(resource for resource in FOLLOWED if resource.kind == kind)
 
 
+def place_of(kind: str, name: str) -> tuple[Resource, str]:
+    """Where the cluster has it, and under which name. A podgroup may be Kubernetes' own."""
+    if native := native_name(name):
+        return NATIVE_PODGROUPS, native
+    return resource_of_kind(kind), name
+
+
 def get_line(kind: str, name: str, namespace: str = "") -> str:
     """Reads the object as YAML."""
-    resource = resource_of_kind(kind)
+    resource, name = place_of(kind, name)
     if namespace:
         return _line("get", resource.name, name, "-n", namespace, "-o", "yaml")
     return _line("get", resource.name, name, "-o", "yaml")

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from scheduler.clusters.kubernetes.client import Timeouts
 from scheduler.clusters.kubernetes.credentials import CredentialsError
+from scheduler.clusters.kubernetes.discovery import served_version
 from scheduler.clusters.kubernetes.errors import ApiError, Forbidden, NotFound
+from scheduler.clusters.kubernetes.resources import NEWER_VERSIONS
 from scheduler.services.cluster.api_server import api_server
-from scheduler.services.cluster.kubectl_lines import resource_of_kind
+from scheduler.services.cluster.kubectl_lines import place_of
 
 HIDDEN: Final = "(hidden)"
 _TIMEOUTS: Final = Timeouts(connect=3.0, read=5.0)  # somebody waits at a page
@@ -32,9 +34,12 @@ class LiveObject:
 
 def read_live_object(kind: str, name: str, namespace: str = "", *, with_values: bool) -> LiveObject:
     """Without `managedFields`. With `with_values` the values of environment variables too."""
-    resource = resource_of_kind(kind)
+    resource, name = place_of(kind, name)
     try:
-        raw = api_server(_TIMEOUTS).get(resource, name, namespace)
+        client = api_server(_TIMEOUTS)
+        if resource in NEWER_VERSIONS:
+            resource = served_version(client, resource)
+        raw = client.get(resource, name, namespace)
     except NotFound:
         return LiveObject(problem=f"The cluster has no {kind} {name} any more.")
     except Forbidden as error:

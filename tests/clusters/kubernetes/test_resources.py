@@ -20,4 +20,4 @@ def test_what_has_no_namespace_never_gets_one():
 
 
 def test_no_resource_is_followed_twice():
-    assert len({resource.name for resource in FOLLOWED}) == len(FOLLOWED) == 11
+    assert len({resource.name for resource in FOLLOWED}) == len(FOLLOWED) == 12

@@ -41,6 +41,8 @@ RESOURCES = (
         is_namespaced=False,
         has_status=False,
     ),
+    # As Kubernetes 1.37 has it. The real server of the tests is 1.36.
+    Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", is_namespaced=True),
     Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", is_namespaced=False),
     Resource(
         "scheduling.volcano.sh",

@@ -21,10 +21,12 @@ from scheduler.clusters.kubernetes.eviction import (
     delete_pod,
     evict_pod,
 )
+from scheduler.clusters.kubernetes.gates import QUEUE_GATE
 from scheduler.clusters.kubernetes.installer import install
 from scheduler.clusters.kubernetes.manifests import FOLDER, Wanted
 from scheduler.clusters.kubernetes.resources import (
     JOBS,
+    NATIVE_PODGROUPS,
     NODES,
     PODGROUPS,
     PODS,
@@ -41,15 +43,18 @@ from tests.control_plane.objects import wait_until
 from tests.control_plane.plane import ACCOUNT, ControlPlane
 from tests.services.cluster.jobs.examples import job, task
 from tests.services.cluster.test_queues_both_ways import ADMIN, stored, vcctl, wait_for, watching
-from tests.services.cluster.test_scheduled_cluster import PODS as PODS_PATH
 from tests.services.cluster.test_scheduled_cluster import (
+    NATIVE_GROUPS,
     VOLCANO_JOBS,
     Worker,
     make_gang,
+    make_native_gang,
     make_node,
+    native_conditions,
     podgroup_phase,
     why,
 )
+from tests.services.cluster.test_scheduled_cluster import PODS as PODS_PATH
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Right = tuple[str, str, str]  # API group, resource with its subresource, verb
@@ -145,11 +150,20 @@ def _place_pods(plane: ControlPlane, kubeconfig: Path) -> None:
     make_node(plane.api, "n1")
     make_gang(plane.api, "small", 2)
     make_gang(plane.api, "large", 1, cpu="1000")
+    make_native_gang(plane.api, "native", 1)
+    gated = objects.pod("gated")
+    gated["spec"]["schedulingGates"] = [{"name": QUEUE_GATE}]
+    plane.api.post(PODS_PATH, gated)
     settings = {"mode": "schedule", "scheduler_names": ("fumarole",)}
     with plane.kwok(), watching(plane, kubeconfig=str(kubeconfig), **settings):
         Worker().work_until(
-            lambda: why(plane.api, "large-0") and podgroup_phase(plane.api, "small") == "Running",
-            "what is told of both gangs",
+            lambda: (
+                why(plane.api, "large-0")
+                and podgroup_phase(plane.api, "small") == "Running"
+                and native_conditions(plane.api, "native")
+                and plane.api.get(f"{PODS_PATH}/gated")["spec"].get("nodeName")
+            ),
+            "what is told of the gangs",
         )
 
 
@@ -180,10 +194,12 @@ def _read_single_objects(plane: ControlPlane, kubeconfig: Path) -> None:
     plane.api.post("/api/v1/namespaces/default/pods", objects.pod("p1"))
     plane.kubectl("create", "-f", "-", given=json.dumps(objects.podgroup("gang")))
     plane.kubectl("create", "-f", "-", given=json.dumps(objects.volcano_job("train")))
+    plane.api.post(NATIVE_GROUPS, objects.native_podgroup("native"))
     account = Client(from_kubeconfig(kubeconfig))
     account.get(NODES, "n1")
     account.get(PODS, "p1", "default")
     account.get(PODGROUPS, "gang", "default")
+    account.get(NATIVE_PODGROUPS, "native", "default")
     account.get(JOBS, "train", "default")
     account.close()
 

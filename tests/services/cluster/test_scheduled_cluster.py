@@ -39,6 +39,8 @@ _PATIENCE_SECONDS = 240.0  # only how long a broken test may take, on a busy mac
 VOLCANO_JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 
+NATIVE_GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+
 
 @contextmanager
 def scheduling(plane: Any, *names: str, **given: Any) -> Iterator[None]:
@@ -124,6 +126,20 @@ def make_gang(api: Any, name: str, size: int, *, queue: str = "default", **given
     api.post(GROUPS, objects.podgroup(name, queue=queue, min_member=size))
     for number in range(size):
         api.post(PODS, objects.pod(f"{name}-{number}", annotations={GROUP: name}, **given))
+
+
+def make_native_gang(api: Any, name: str, size: int, **given: Any) -> None:
+    """Of Kubernetes itself, as 1.36 has it."""
+    labels = given.pop("group_labels", {})
+    api.post(NATIVE_GROUPS, objects.native_podgroup(name, min_count=size, labels=labels))
+    for number in range(size):
+        api.post(PODS, objects.pod_of_native_group(f"{name}-{number}", name, **given))
+
+
+def native_conditions(api: Any, name: str) -> dict[str, tuple[str, str]]:
+    """Status and reason of each condition."""
+    found = api.get(f"{NATIVE_GROUPS}/{name}").get("status", {}).get("conditions", [])
+    return {each["type"]: (each["status"], each["reason"]) for each in found}
 
 
 def test_gangs_and_single_pods_run_and_no_node_holds_more_than_it_has(control_plane):

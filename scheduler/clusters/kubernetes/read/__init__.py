@@ -16,6 +16,7 @@ from scheduler.clusters.kubernetes.read.cluster_objects import (
     read_node,
     read_priority_class,
 )
+from scheduler.clusters.kubernetes.read.native_groups import read_native_podgroup
 from scheduler.clusters.kubernetes.read.pods import read_pod
 from scheduler.clusters.kubernetes.read.volumes import read_claim, read_volume
 from scheduler.clusters.kubernetes.read.workloads import (
@@ -33,6 +34,7 @@ READERS: Final[Mapping[Resource, Callable[[Mapping[str, Any]], ClusterObject]]] 
     resources.NODES: read_node,
     resources.QUEUES: read_queue,
     resources.PODGROUPS: read_podgroup,
+    resources.NATIVE_PODGROUPS: read_native_podgroup,
     resources.JOBS: read_job,
     resources.VOLUMES: read_volume,
     resources.CLAIMS: read_claim,

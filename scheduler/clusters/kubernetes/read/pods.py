@@ -34,7 +34,8 @@ JOB_VERSION: Final = "volcano.sh/job-version"
 PREEMPTABLE: Final = "volcano.sh/preemptable"
 STATIC_POD: Final = "kubernetes.io/config.mirror"
 
-_PREEMPTION: Final = "PreemptionByScheduler"
+_BY_SCHEDULER: Final = "ByScheduler"
+"""Kubernetes and Volcano say PreemptionByScheduler, Fumarole ReclaimByScheduler too."""
 _TOLERATION_FIELDS: Final = ("key", "operator", "value", "effect")
 
 
@@ -56,7 +57,7 @@ def read_pod(raw: Raw) -> PodObject:
         preemption_policy=spec.get("preemptionPolicy") or "PreemptLowerPriority",
         group=_first_of(annotations, GROUP_ANNOTATIONS),
         native_group=group_of_pods.get("podGroupName", ""),
-        queue=_queue_asked_for(meta),
+        queue=queue_asked_for(meta),
         min_member=whole_number(annotations.get(MIN_MEMBER)),
         task=annotations.get(TASK) or meta.labels.get(TASK, ""),
         task_index=whole_number(annotations.get(TASK_INDEX) or meta.labels.get(TASK_INDEX)),
@@ -87,7 +88,8 @@ def _first_of(texts: Raw, keys: Iterable[str]) -> str:
     return ""
 
 
-def _queue_asked_for(meta: ObjectMeta) -> str:
+def queue_asked_for(meta: ObjectMeta) -> str:
+    """By a pod or a native podgroup itself; "" if it names none."""
     return meta.annotations.get(QUEUE_ANNOTATION, "") or _first_of(meta.labels, QUEUE_LABELS)
 
 
@@ -245,8 +247,9 @@ def _scheduled_condition(status: Raw) -> Condition | None:
 
 
 def _preemption_message(status: Raw) -> str:
-    """Kubernetes' scheduler and Volcano's say it in the same way. A drain is another reason."""
+    """All schedulers say it in the same way. A drain is another reason."""
     for condition in status.get("conditions") or ():
-        if condition["type"] == "DisruptionTarget" and condition.get("reason") == _PREEMPTION:
-            return str(condition.get("message") or _PREEMPTION)
+        reason = str(condition.get("reason", ""))
+        if condition["type"] == "DisruptionTarget" and reason.endswith(_BY_SCHEDULER):
+            return str(condition.get("message") or reason)
     return ""

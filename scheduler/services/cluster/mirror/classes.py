@@ -9,7 +9,7 @@ from scheduler.clusters.kubernetes.values import PodObject
 from scheduler.domain.resources import Resources
 from scheduler.models import PodClass
 from scheduler.services.cluster.mirror.pod_rules import RuleWatch
-from scheduler.services.cluster.mirror.store import Store
+from scheduler.services.cluster.mirror.store import Store, group_key
 from scheduler.services.cluster.mirror.volumes import affinity_with_volumes, unbound_claims
 from scheduler.services.jobs.pods import (
     CRITICAL_CLASSES,
@@ -33,6 +33,7 @@ def class_of(pod: PodObject, watch: RuleWatch, store: Store) -> PodClass:
     unsupported = list(pod.unsupported)
     if not pod.node:
         unsupported += unbound_claims(pod, store)
+        unsupported += _asked_by_group(pod, store)
     values: dict[str, Any] = {
         "requests": Resources(pod.requests),
         "node_selector": dict(pod.node_selector),
@@ -49,3 +50,11 @@ def class_of(pod: PodObject, watch: RuleWatch, store: Store) -> PodClass:
         "unsupported": unsupported,
     }
     return new_class(values)
+
+
+def _asked_by_group(pod: PodObject, store: Store) -> list[str]:
+    """What its podgroup asks for and no session can honour."""
+    podgroup = store.podgroup(group_key(pod))
+    if podgroup is None:
+        return []
+    return list(podgroup.unsupported)

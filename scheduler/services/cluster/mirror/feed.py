@@ -6,6 +6,7 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from scheduler.clusters.kubernetes.client import Client
@@ -89,7 +90,7 @@ class KubernetesFeed:
                 logger.debug("the API server does not answer: %s", problem)
 
     def _is_another_cluster_now(self) -> bool:
-        if frozenset(served_resources(self._client)) != self.resources:
+        if _places(served_resources(self._client)) != _places(self.resources):
             return True
         return find_queue_facts(self._client, self._asked) != self._queue_facts
 
@@ -103,7 +104,7 @@ class KubernetesFeed:
         """None where another scheduler says why pods wait."""
         if not schedules_cluster():
             return None
-        return Reporter(self._client, conf().kubernetes.scheduler_names)
+        return Reporter(self._client, conf().kubernetes.scheduler_names, self.resources)
 
     def job_controller(self) -> JobController | None:
         """None where nobody or Volcano's controllers make the pods of jobs."""
@@ -140,6 +141,11 @@ class KubernetesFeed:
         for watch in self._watches:
             watch.stop()
         self._client.close()
+
+
+def _places(resources: Iterable[Resource]) -> set[str]:
+    """Another version of a resource is at another place."""
+    return {resource.path() for resource in resources}
 
 
 def connect(given: KubernetesConf, events: queue.Queue[Event]) -> KubernetesFeed:

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from scheduler.clusters.kubernetes.gates import only_queue_holds
 from scheduler.clusters.kubernetes.values import (
     MADE_GROUP_PREFIX,
     JobObject,
@@ -20,6 +21,7 @@ from scheduler.clusters.kubernetes.values import (
     PodObject,
     PodPhase,
 )
+from scheduler.domain.native_groups import shown_beside_namesake
 from scheduler.domain.queues import DEFAULT, ROOT
 from scheduler.services.cluster.mirror.store import Store, group_key
 
@@ -63,8 +65,12 @@ class KnownGroup:
 
 
 class Membership:
-    def __init__(self, store: Store, scheduler_names: Collection[str]) -> None:
+    def __init__(
+        self, store: Store, scheduler_names: Collection[str], *, schedules: bool = False
+    ) -> None:
+        """With `schedules` pods are placed here, so the gate of queues is ours to open."""
         self._store = store
+        self._schedules = schedules
         self._scheduler_names = frozenset(scheduler_names)
         self._known: dict[str, KnownGroup | None] = {}
 
@@ -80,7 +86,12 @@ class Membership:
         if pod.scheduler_name not in self._scheduler_names or pod.mirrored:
             return False
         waits = pod.phase is PodPhase.PENDING and not pod.node
-        return not (waits and (pod.gates or pod.meta.deleted))
+        return not (waits and (self._is_held(pod) or pod.meta.deleted))
+
+    def _is_held(self, pod: PodObject) -> bool:
+        if self._schedules and only_queue_holds(pod.gates):
+            return False
+        return bool(pod.gates)
 
     def group(self, key: str) -> KnownGroup | None:
         """What pods that name this podgroup belong to; None where it is to have no row."""
@@ -93,6 +104,8 @@ class Membership:
         job = self._job_with(key, podgroup)
         if job is not None:
             return self._group_of_job(key, job, podgroup)
+        if podgroup is not None and podgroup.is_native:
+            return self._native_group(key, podgroup)
         if podgroup is not None:
             queue = self._queue_of(podgroup)
             if queue is None:
@@ -151,6 +164,32 @@ class Membership:
         """The name of its queue; None if there is no such queue."""
         return self._existing_queue(group.queue or self._queue_of_namespace(group.meta.namespace))
 
+    # Podgroups of Kubernetes itself
+
+    def _native_group(self, key: str, podgroup: PodGroupObject) -> KnownGroup | None:
+        """None for one that has no pods for us: it is another scheduler's."""
+        first = self.first_pod(key)
+        if first is None:
+            return None
+        asked = podgroup.queue or first.queue or self._queue_of_namespace(podgroup.meta.namespace)
+        queue = self._existing_queue(asked)
+        if queue is None:
+            return None
+        name = podgroup.meta.name
+        if self._is_name_taken(podgroup.meta.key):
+            name = shown_beside_namesake(name, podgroup.meta.uid)
+        return KnownGroup(key, podgroup.meta.uid, name, queue, podgroup)
+
+    def _is_name_taken(self, key: str) -> bool:
+        return self.group(key) is not None or self._store.job_named(key) is not None
+
+    def first_pod(self, key: str) -> PodObject | None:
+        """The oldest pod of this podgroup that is for us. It speaks for all of them."""
+        members = [pod for pod in self._store.pods_of(key) if self.is_for_us(pod)]
+        if not members:
+            return None
+        return min(members, key=_age)
+
     # Podgroups of pods that name none
 
     def _make_group(self, key: str) -> MadeGroup | None:
@@ -159,7 +198,7 @@ class Membership:
         members = [pod for pod in self._store.pods_of(key) if self._is_to_be_grouped(pod)]
         if not members:
             return None
-        first = min(members, key=lambda pod: (pod.meta.created or _LONG_AGO, pod.meta.uid))
+        first = min(members, key=_age)
         queue = self._existing_queue(first.queue or self._queue_of_namespace(first.meta.namespace))
         if queue is None:
             return None
@@ -184,3 +223,7 @@ class Membership:
         if name in BUILT_IN_QUEUES or self._store.queue(name) is not None:
             return name
         return None
+
+
+def _age(pod: PodObject) -> tuple[datetime, str]:
+    return pod.meta.created or _LONG_AGO, pod.meta.uid

@@ -8,7 +8,6 @@ and a few threads tell it.
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -18,18 +17,26 @@ from functools import partial
 from typing import Any, Final
 
 from scheduler.clusters.kubernetes.client import Client
-from scheduler.clusters.kubernetes.errors import ApiError, Conflict, NotFound
+from scheduler.clusters.kubernetes.errors import ApiError, Conflict, Invalid, NotFound
+from scheduler.clusters.kubernetes.gates import only_queue_holds, open_queue_gate
 from scheduler.clusters.kubernetes.reports import (
     Event,
     send_event,
+    set_native_conditions,
     set_pod_condition,
     set_podgroup_status,
 )
-from scheduler.clusters.kubernetes.resources import PODGROUPS, PODS
+from scheduler.clusters.kubernetes.resources import NATIVE_PODGROUPS, PODGROUPS, PODS, Resource
 from scheduler.clusters.kubernetes.values import Condition, PodGroupObject, PodObject, PodPhase
 from scheduler.domain.pod_conditions import unpacked
 from scheduler.models import PodGroup
 from scheduler.outages import Outage, in_a_line
+from scheduler.services.cluster.mirror.native_status import (
+    condition_changes,
+    scheduled_condition_type,
+)
+from scheduler.services.cluster.mirror.queue_gate import fits_in_queues
+from scheduler.services.cluster.mirror.sentences import says_the_same, without_figures
 from scheduler.services.cluster.mirror.store import Store
 from scheduler.services.sessions import lease
 
@@ -39,9 +46,19 @@ STEP_SECONDS: Final = 1.0
 MOST_REPORTS: Final = 1000
 """In one step. The rest follows in the next ones."""
 _THREADS: Final = 4
-_FIGURES: Final = re.compile(r"\d+")
 _SCHEDULED: Final = "PodScheduled"
+_UNSCHEDULABLE: Final = "Unschedulable"
 _VOLCANO: Final = "volcano"
+
+_SAID: Final = (
+    "phase",
+    "conditions",
+    "pod_conditions",
+    "reason_code",
+    "reason_message",
+    "queue__name",
+)
+"""Of a podgroup, in the order of the fields of `_Told`."""
 
 PodIds = Callable[[str], int | None]
 """The id of the row of a pod, by the uid of the pod."""
@@ -55,6 +72,16 @@ class _Told:
     phase: str
     conditions: list[dict[str, Any]] = field(hash=False)
     pod_conditions: list[dict[str, Any]] = field(hash=False)
+    reason_code: str = ""
+    reason_message: str = ""
+    queue: str = ""
+
+    @property
+    def waits_for(self) -> tuple[str, str]:
+        """Reason and sentence. Autoscalers act on the reason Unschedulable."""
+        if any(each["reason"] == _UNSCHEDULABLE for each in self.pod_conditions):
+            return _UNSCHEDULABLE, self.reason_message
+        return self.reason_code, self.reason_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +93,15 @@ class _Report:
 
 
 class Reporter:
-    def __init__(self, client: Client, scheduler_names: Collection[str]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        scheduler_names: Collection[str],
+        resources: Iterable[Resource] = (),
+    ) -> None:
+        """`resources` are those that the API server has, each in its version."""
         self._client = client
+        self._native = next((each for each in resources if each == NATIVE_PODGROUPS), None)
         self._scheduler_names = frozenset(scheduler_names)
         self._instance = lease.name_of_this_process()
         self._pool = ThreadPoolExecutor(_THREADS, "report")
@@ -137,13 +171,12 @@ class Reporter:
         changed = {pk for pk, version in versions.items() if self._versions.get(pk) != version}
         for pk in self._told.keys() - versions.keys():
             del self._told[pk]
-        columns = ("id", "namespace", "name", "object_name", "phase", "conditions")
+        columns = ("id", "namespace", "name", "object_name", *_SAID)
         for some in _portions(sorted(changed)):
             found = PodGroup.objects.filter(pk__in=some).order_by()
-            for row in found.values_list(*columns, "pod_conditions"):
-                pk, namespace, name, object_name, phase, conditions, of_pods = row
-                key = f"{namespace}/{object_name or name}"
-                self._told[pk] = _Told(key, phase, conditions, of_pods)
+            for row in found.values_list(*columns):
+                pk, namespace, name, object_name, *said = row
+                self._told[pk] = _Told(f"{namespace}/{object_name or name}", *said)
         self._versions = versions
         return changed
 
@@ -163,11 +196,37 @@ class Reporter:
         podgroup = store.podgroup(told.key)
         if podgroup is None or podgroup.meta.deleted:
             return
+        if podgroup.is_native:
+            yield from self._native_reports(store, group_id, told, podgroup)
+            return
         changes = status_changes(podgroup, told.phase, told.conditions, store.pods_of(told.key))
         if changes:
             yield _Report(group_id, partial(self._tell_podgroup, podgroup, changes))
         if "conditions" in changes and told.conditions:
             yield _Report(group_id, partial(self._tell_event, podgroup, told.conditions[0]))
+
+    def _native_reports(
+        self, store: Store, group_id: int, told: _Told, podgroup: PodGroupObject
+    ) -> Iterator[_Report]:
+        if self._native is None:
+            return
+        changes = condition_changes(
+            podgroup,
+            scheduled_condition_type(self._native),
+            store.pods_of(told.key),
+            told.waits_for,
+        )
+        if changes:
+            send = partial(self._tell_native, self._native, podgroup, changes)
+            yield _Report(group_id, send)
+
+    def _tell_native(
+        self, resource: Resource, podgroup: PodGroupObject, changes: list[Condition]
+    ) -> None:
+        try:
+            set_native_conditions(self._client, resource, podgroup.meta, changes)
+        except (Conflict, NotFound):
+            logger.debug("podgroup %s has changed or is gone", podgroup.meta.key)
 
     def _tell_podgroup(self, podgroup: PodGroupObject, changes: Mapping[str, Any]) -> None:
         """One that has changed meanwhile is looked at again; one that is gone is not."""
@@ -195,7 +254,11 @@ class Reporter:
         sentences = set()
         for pod in store.pods_of(told.key):
             wanted = self._wanted_condition(told, pod, pod_ids)
-            if wanted is None or says_the_same(pod.scheduled, wanted):
+            if wanted is None:
+                continue
+            if pod.gates and self._waits_only_for_nodes(store, told, pod, wanted):
+                yield _Report(group_id, partial(self._open_gate, pod))
+            if says_the_same(pod.scheduled, wanted):
                 continue
             yield _Report(group_id, partial(self._tell_pod, pod, wanted))
             sentence = without_figures(wanted.message.replace(pod.meta.key, ""))
@@ -206,7 +269,9 @@ class Reporter:
     def _wanted_condition(self, told: _Told, pod: PodObject, pod_ids: PodIds) -> Condition | None:
         """None for a pod that does not wait for us, or of which no session has said anything."""
         is_waiting = pod.phase is PodPhase.PENDING and not pod.node
-        if not is_waiting or pod.gates or pod.scheduler_name not in self._scheduler_names:
+        if not is_waiting or pod.scheduler_name not in self._scheduler_names:
+            return None
+        if pod.gates and not only_queue_holds(pod.gates):
             return None
         pod_id = pod_ids(pod.meta.uid)
         if pod_id is None:
@@ -218,6 +283,21 @@ class Reporter:
         if pod.scheduled is not None and pod.scheduled.status == "False":
             since = pod.scheduled.since
         return Condition(_SCHEDULED, "False", said["reason"], said["message"], since)
+
+    def _waits_only_for_nodes(
+        self, store: Store, told: _Told, pod: PodObject, wanted: Condition
+    ) -> bool:
+        """Sessions name one cause. The pod may also be too large for its queue."""
+        if wanted.reason != _UNSCHEDULABLE:
+            return False
+        return fits_in_queues(store, told.queue, pod.requests)
+
+    def _open_gate(self, pod: PodObject) -> None:
+        """Its queue has room for it: from now on autoscalers are to see that it waits for nodes."""
+        try:
+            open_queue_gate(self._client, pod.meta.uid, pod.meta.namespace, pod.meta.name)
+        except (Conflict, Invalid, NotFound):
+            logger.debug("pod %s is gone", pod.meta.key)
 
     def _tell_pod(self, pod: PodObject, condition: Condition) -> None:
         try:
@@ -296,19 +376,6 @@ def _others(podgroup: PodGroupObject, wanted: list[dict[str, Any]]) -> list[dict
                 }
             )
     return found
-
-
-def says_the_same(known: Condition | None, wanted: Condition) -> bool:
-    """Other figures in the same sentence are no news."""
-    if known is None:
-        return False
-    if (known.status, known.reason) != (wanted.status, wanted.reason):
-        return False
-    return without_figures(known.message) == without_figures(wanted.message)
-
-
-def without_figures(sentence: str) -> str:
-    return _FIGURES.sub("0", sentence)
 
 
 def _event_type(condition_type: str) -> str:

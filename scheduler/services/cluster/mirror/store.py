@@ -11,6 +11,7 @@ from scheduler.clusters.kubernetes.resources import (
     DISRUPTION_BUDGETS,
     JOBS,
     NAMESPACES,
+    NATIVE_PODGROUPS,
     NODES,
     PODGROUPS,
     PODS,
@@ -40,6 +41,7 @@ from scheduler.clusters.kubernetes.watch_events import (
     Unreadable,
     WatchEvent,
 )
+from scheduler.domain.native_groups import native_name
 from scheduler.services.cluster.mirror.index import Index
 
 Event = WatchEvent[Any]
@@ -94,6 +96,7 @@ class Store:
         self._budgets_by_namespace: Index[str] = Index()
         self._uids_by_queue: dict[Resource, Index[str]] = {
             PODGROUPS: Index(),
+            NATIVE_PODGROUPS: Index(),
             JOBS: Index(),
             PODS: Index(),
         }
@@ -126,7 +129,16 @@ class Store:
         return self._objects[PRIORITY_CLASSES].by_key.get(name)
 
     def podgroup(self, key: str) -> PodGroupObject | None:
+        """Of either kind, by the key that its pods have."""
+        namespace, _, name = key.partition("/")
+        if native := native_name(name):
+            return self._objects[NATIVE_PODGROUPS].by_key.get(f"{namespace}/{native}")
         return self._objects[PODGROUPS].by_key.get(key)
+
+    def podgroups(self) -> Iterator[PodGroupObject]:
+        """Of both kinds."""
+        yield from self._objects[PODGROUPS]
+        yield from self._objects[NATIVE_PODGROUPS]
 
     def job(self, uid: str) -> JobObject | None:
         return self._objects[JOBS].by_uid.get(uid)

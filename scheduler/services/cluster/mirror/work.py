@@ -10,16 +10,18 @@ from scheduler.clusters.kubernetes.resources import (
     DISRUPTION_BUDGETS,
     JOBS,
     NAMESPACES,
+    NATIVE_PODGROUPS,
     NODES,
     PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
 )
+from scheduler.domain.native_groups import stored_name
 from scheduler.services.cluster.mirror.membership import Membership
 from scheduler.services.cluster.mirror.store import Store, group_key
 from scheduler.services.cluster.mirror.table import Table, stored_uid
-from scheduler.services.cluster.mirror.tables import MirrorTables, object_key
+from scheduler.services.cluster.mirror.tables import MirrorTables, object_key, shown_key
 
 
 @dataclass(slots=True)
@@ -51,7 +53,11 @@ class Work:
             nodes=set(store.pending_keys[NODES]),
             budget_uids=set(store.pending[DISRUPTION_BUDGETS]),
             job_uids=set(store.pending[JOBS]),
-            group_keys={*store.pending_keys[PODGROUPS], *store.pending_groups},
+            group_keys={
+                *store.pending_keys[PODGROUPS],
+                *map(native_key, store.pending_keys[NATIVE_PODGROUPS]),
+                *store.pending_groups,
+            },
             pod_uids=set(store.pending[PODS]),
         )
 
@@ -128,8 +134,8 @@ class Consequences:
                 if namespace is None or value.meta.namespace == namespace:
                     yield value
 
-        for podgroup in found(PODGROUPS):
-            work.group_keys.add(podgroup.meta.key)
+        for kind in (PODGROUPS, NATIVE_PODGROUPS):
+            work.group_keys.update(podgroup.key for podgroup in found(kind))
         for job in found(JOBS):
             work.job_uids.add(job.meta.uid)
         for pod in found(PODS):
@@ -144,10 +150,10 @@ class Consequences:
         for key in self._store.pods_by_group.values():
             if key.partition("/")[0] in namespaces:
                 found.add(key)
-        for group in self._store.objects(PODGROUPS):
+        for group in self._store.podgroups():
             has_class = _has_class_of(group.priority_class, work.priority_classes)
             if has_class or group.meta.namespace in namespaces:
-                found.add(group.meta.key)
+                found.add(group.key)
         for job in self._store.objects(JOBS):
             if _has_class_of(job.job.priority_class, work.priority_classes):
                 found.add(job.group_key)
@@ -161,11 +167,15 @@ class Consequences:
             if job := self._store.job(uid):
                 found |= {job.group_key, job.meta.key}
             if (row_uid := stored_uid(uid)) in podgroups:
-                found.add(object_key(podgroups.row(row_uid)))
+                row = podgroups.row(row_uid)
+                found |= {object_key(row), shown_key(row)}
         return found
 
     def _add_groups_of_namesakes(self, keys: set[str]) -> None:
-        """A podgroup of the same name as a job changes how the job's own one is called."""
+        """A podgroup of the same name as a job changes how the job's own one is called.
+
+        A native podgroup has its name only if nobody else has it.
+        """
         new = set(keys)
         while new:
             found = set()
@@ -173,6 +183,8 @@ class Consequences:
                 for job in (self._store.job_named(key), self._store.job_of_group(key)):
                     if job is not None:
                         found |= {job.group_key, job.meta.key}
+                if self._store.podgroup(native_key(key)) is not None:
+                    found.add(native_key(key))
             new = found - keys
             keys |= new
 
@@ -202,6 +214,12 @@ class Consequences:
         elif before is not None:
             namespace = before["namespace"]
         work.pod_uids.update(self._store.pods_by_namespace.members(namespace))
+
+
+def native_key(key: str) -> str:
+    """Of the native podgroup of this namespace and name."""
+    namespace, _, name = key.partition("/")
+    return f"{namespace}/{stored_name(name)}"
 
 
 def _has_class_of(name: str, classes: Collection[str]) -> bool:

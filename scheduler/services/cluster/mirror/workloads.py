@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from scheduler.clusters.kubernetes.resources import JOBS, PRIORITY_CLASSES
-from scheduler.clusters.kubernetes.values import PodObject
+from scheduler.clusters.kubernetes.values import PodGroupObject, PodObject
 from scheduler.domain.queues import DEFAULT
 from scheduler.models import PodGroup
 from scheduler.services.cluster.mirror import object_rows, own_columns
@@ -150,7 +150,7 @@ class Workloads:
     def _own_part(self, group: KnownGroup) -> tuple[str, dict[str, Any]]:
         """The phase that the cluster tells, and the columns that follow from the object alone."""
         if podgroup := group.podgroup:
-            priority = self._priority_of(podgroup.priority_class)
+            priority = self._priority_of_podgroup(podgroup)
             return podgroup.phase, object_rows.podgroup_row(podgroup, priority)
         if job := group.job:
             priority = self._priority_of(job.job.priority_class)
@@ -163,6 +163,15 @@ class Workloads:
         if group.job is None:
             return None
         return self._tables.jobs.ids.get(stored_uid(group.job.meta.uid))
+
+    def _priority_of_podgroup(self, podgroup: PodGroupObject) -> int:
+        """A native one may have none: then its pods say it."""
+        if podgroup.priority is not None:
+            return podgroup.priority
+        first = self._membership.first_pod(podgroup.key)
+        if podgroup.is_native and not podgroup.priority_class and first is not None:
+            return first.priority
+        return self._priority_of(podgroup.priority_class)
 
     def _priority_of(self, class_name: str) -> int:
         named = self._store.priority_class(class_name)

@@ -42,7 +42,7 @@ class MirrorWriter:
         self._store = store
         self._follows_status = follows_status
         self._schedules = schedules
-        self._membership = Membership(store, scheduler_names)
+        self._membership = Membership(store, scheduler_names, schedules=schedules)
         self._taken = TakenRoom()
         self._tables = MirrorTables(schedules=schedules)
         self._consequences = Consequences(store, self._tables, self._membership)

@@ -11,12 +11,13 @@ from scheduler.clusters.kubernetes.values import Condition
 from scheduler.models import PodGroup
 from scheduler.services.cluster.api_client import client_of_process
 from scheduler.services.cluster.dispatch import dispatch
-from scheduler.services.cluster.mirror.reporter import Reporter, says_the_same, status_changes
+from scheduler.services.cluster.mirror.reporter import Reporter, status_changes
+from scheduler.services.cluster.mirror.sentences import says_the_same
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer
 from tests.control_plane.fake.resources import resource_of
 from tests.mirrored import podgroup
-from tests.scheduled import PODS, ScheduledCluster, scheduled_cluster
+from tests.scheduled import NATIVE, PODS, ScheduledCluster, scheduled_cluster
 
 pytestmark = [pytest.mark.django_db]
 
@@ -31,7 +32,7 @@ def cluster(tmp_path) -> Iterator[ScheduledCluster]:
 
 @pytest.fixture
 def reporter(cluster: ScheduledCluster) -> Iterator[Reporter]:
-    made = Reporter(client_of_process(), ("fumarole",))
+    made = Reporter(client_of_process(), ("fumarole",), (NATIVE,))
     yield made
     made.close()
 
@@ -172,3 +173,60 @@ def test_a_condition_of_another_type_holds_no_longer():
     assert changes["phase"] == "Running"
     statuses = {each["type"]: each["status"] for each in changes["conditions"]}
     assert statuses == {"Scheduled": "True", "Unschedulable": "False"}
+
+
+# Podgroups of Kubernetes itself
+
+
+def native_condition(cluster: ScheduledCluster, name: str) -> dict[str, Any]:
+    (found,) = cluster.native_podgroup(name)["status"]["conditions"]
+    return found
+
+
+def test_a_native_podgroup_and_its_pods_are_told_why_they_wait(cluster, reporter):
+    cluster.has_native_gang("train", 2, cpu="6")
+    cluster.sits()
+
+    report(cluster, reporter)
+
+    condition = native_condition(cluster, "train")
+    assert (condition["type"], condition["status"]) == ("PodGroupInitiallyScheduled", "False")
+    assert condition["reason"] == "Unschedulable"
+    assert condition["message"] == PodGroup.objects.get(name="train").reason_message
+    assert scheduled(cluster.pod("train-1"))["reason"] == "Unschedulable"
+
+
+def test_a_native_podgroup_that_its_queue_holds_back_is_not_unschedulable(cluster, reporter):
+    cluster.has_queue("small", capability={"cpu": "1"})
+    cluster.has_native_gang("train", 1, cpu="2", group_labels={"kai.scheduler/queue": "small"})
+    cluster.sits()
+
+    report(cluster, reporter)
+
+    assert native_condition(cluster, "train")["reason"] == "ExceedsCapability"
+
+
+def test_a_native_podgroup_that_has_its_places_says_so_and_nothing_more(cluster, reporter):
+    cluster.has_native_gang("train", 2)
+    cluster.sits()
+    dispatch()
+    cluster.tells()
+
+    report(cluster, reporter)
+
+    condition = native_condition(cluster, "train")
+    assert (condition["status"], condition["reason"]) == ("True", "Scheduled")
+    cluster.sits()
+    assert report(cluster, reporter) == []
+
+
+def test_pods_that_name_no_podgroup_are_told_too(cluster, reporter):
+    """Their group is only here: it has no object that could be told."""
+    cluster.has_pod("bare", cpu="100")
+    cluster.sits()
+
+    told = report(cluster, reporter)
+
+    assert scheduled(cluster.pod("bare"))["reason"] == "Unschedulable"
+    assert events(cluster) == [("bare", "FailedScheduling")]
+    assert [line for line in told if "podgroups" in line] == []
