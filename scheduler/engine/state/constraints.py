@@ -72,10 +72,19 @@ def _matches(toleration: Toleration, taint: Taint) -> bool:
     if toleration.operator == "Exists":
         return True
     if toleration.operator == "Gt":
-        return is_greater(taint.value, toleration.value)
+        return _is_above(taint.value, toleration.value)
     if toleration.operator == "Lt":
-        return is_greater(toleration.value, taint.value)
+        return _is_above(toleration.value, taint.value)
     return bool(toleration.key) and toleration.value == taint.value
+
+
+def _is_above(left: str, right: str) -> bool:
+    """For taints, Kubernetes takes no number that begins with a zero. For labels it does."""
+    return _is_plain(left) and _is_plain(right) and is_greater(left, right)
+
+
+def _is_plain(number: str) -> bool:
+    return number == "0" or not number.removeprefix("-").startswith("0")
 
 
 def _repels(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> bool:

@@ -127,31 +127,46 @@ def read_requests(spec: Raw, status: Raw) -> Resources:
     containers = [_of_container(item, granted) for item in spec["containers"]]
     init_containers: list[InitContainer] = []
     for item in spec.get("initContainers") or ():
-        init_containers.append(InitContainer(_of_container(item, granted), is_sidecar(item)))
+        stays = is_sidecar(item)
+        # only what runs on can be resized
+        requests = _of_container(item, granted if stays else None)
+        init_containers.append(InitContainer(requests, stays))
     whole = section(spec, "resources")
     return pod_requests(
         containers,
         init_containers,
-        of_pod=read_amounts(whole.get("requests")),
+        of_pod=_of_whole_pod(whole, granted),
         limits_of_pod=read_amounts(whole.get("limits")),
         overhead=read_amounts(spec.get("overhead")),
     )
 
 
 class _Granted:
-    """What the kubelet has granted to each container of a pod."""
+    """What the kubelet has granted to each container of a pod, and to the pod as a whole."""
 
     def __init__(self, status: Raw) -> None:
-        self.is_final = _is_infeasible(status)
+        self._is_final = _is_infeasible(status)
+        self._whole = status
         self._statuses: dict[str, Raw] = {}
         for key in ("containerStatuses", "initContainerStatuses"):
             for item in status.get(key) or ():
                 self._statuses[item["name"]] = item
 
-    def amounts(self, name: str) -> list[Resources]:
-        status = self._statuses.get(name, {})
-        given = (section(status, "resources").get("requests"), status.get("allocatedResources"))
-        return [read_amounts(quantities) for quantities in given if quantities]
+    def to_container(self, name: str, asked: Resources) -> Resources:
+        return self._most(self._statuses.get(name, {}), asked)
+
+    def to_whole_pod(self, asked: Resources) -> Resources:
+        return self._most(self._whole, asked)
+
+    def _most(self, status: Raw, asked: Resources) -> Resources:
+        """Of what it has, what it was promised and what it is to have."""
+        if status.get("resources") is None:
+            return asked
+        given = (status["resources"].get("requests"), status.get("allocatedResources"))
+        amounts = [read_amounts(quantities) for quantities in given]
+        if not self._is_final:
+            amounts.append(asked)
+        return _largest(amounts)
 
 
 def _is_infeasible(status: Raw) -> bool:
@@ -168,12 +183,16 @@ def _of_container(container: Raw, granted: _Granted | None) -> Resources:
     asked = read_amounts({**section(resources, "limits"), **section(resources, "requests")})
     if granted is None:
         return asked
-    amounts = granted.amounts(container["name"])
-    if not amounts:
+    return granted.to_container(container["name"], asked)
+
+
+def _of_whole_pod(whole: Raw, granted: _Granted | None) -> Resources:
+    """Only of the resources that are asked for the pod as a whole."""
+    asked = read_amounts(whole.get("requests"))
+    if granted is None or not asked:
         return asked
-    if not granted.is_final:
-        amounts.append(asked)
-    return _largest(amounts)
+    most = granted.to_whole_pod(asked)
+    return Resources({name: most.get(name, 0) for name in asked})
 
 
 def _largest(amounts: list[Resources]) -> Resources:

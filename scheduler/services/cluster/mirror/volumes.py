@@ -38,8 +38,12 @@ def _all_of(required: Sequence[Terms]) -> list[dict[str, Any]]:
                 if part.get(field):
                     term.setdefault(field, []).extend(part[field])
         # An empty alternative holds nowhere, with whatever it is joined.
-        found.append(term if all(chosen) else {})
+        found.append(term if all(_asks_for_something(part) for part in chosen) else {})
     return found
+
+
+def _asks_for_something(term: Mapping[str, Any]) -> bool:
+    return bool(term.get("matchExpressions") or term.get("matchFields"))
 
 
 def _bound_volumes(pod: PodObject, store: Store) -> list[PersistentVolumeObject]:

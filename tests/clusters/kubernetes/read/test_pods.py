@@ -250,7 +250,13 @@ def test_odd_quantities_are_rounded_up_as_kubernetes_does(text, amount):
 def resized(asked: str, given: str, *, node: str = "n1", reason: str = "Deferred") -> PodObject:
     status = {
         "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
-        "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": given}}],
+        "containerStatuses": [
+            {
+                "name": "main",
+                "allocatedResources": {"cpu": given},
+                "resources": {"requests": {"cpu": given}},
+            }
+        ],
     }
     return read_pod(
         raw_pod(nodeName=node, containers=[container(requests={"cpu": asked})], status=status)
@@ -260,6 +266,16 @@ def resized(asked: str, given: str, *, node: str = "n1", reason: str = "Deferred
 def test_a_pod_that_is_resized_takes_the_larger_of_both():
     assert resized("4", "2").requests == Resources({"cpu": 4000})
     assert resized("2", "4").requests == Resources({"cpu": 4000})
+
+
+def test_a_pod_that_is_resized_as_a_whole_takes_the_larger_of_both():
+    """What is asked for the whole pod can be resized too, since Kubernetes 1.36."""
+    status = {"allocatedResources": {"cpu": "6"}, "resources": {"requests": {"cpu": "5"}}}
+    whole = {"requests": {"cpu": "3"}}
+
+    pod = read_pod(raw_pod(nodeName="n1", resources=whole, status=status))
+
+    assert pod.requests == Resources({"cpu": 6000})
 
 
 def test_a_resize_that_the_node_refused_does_not_count():
