@@ -80,6 +80,10 @@ class Worker:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not is_so():
             assert time.monotonic() < deadline, f"waited in vain for {what}"
+            self.sit()
+
+    def sit(self, times: int = 1) -> None:
+        for _ in range(times):
             self._runner.run_if_due()
             watch()
             time.sleep(0.05)
@@ -257,3 +261,49 @@ def test_a_job_of_volcano_goes_from_apply_to_completed(control_plane):
         scheduling(control_plane, "fumarole", "volcano", job_controller="volcano"),
     ):
         Worker().work_until(is_completed, "the job to be completed")
+
+
+def test_a_cluster_in_which_nothing_happens_is_told_nothing(control_plane):
+    """Sessions go on, but what pods, podgroups and queues say has been said."""
+    api = control_plane.api
+    make_node(api, "n1")
+    api.post(QUEUES, objects.queue("small", capability={"cpu": "1"}))
+    make_gang(api, "runs", 2)
+    make_gang(api, "large", 2, cpu="3")
+    make_gang(api, "held", 1, cpu="2", queue="small")
+    make_native_gang(api, "native", 3, cpu="3")
+    api.post(PODS, objects.pod("bare", cpu="50"))
+    waiting = ("large-0", "held-0", "native-0", "bare")
+
+    with control_plane.kwok(), scheduling(control_plane):
+        worker = Worker()
+        worker.work_until(lambda: phases(api)["Running"] == 2, "the gang to run")
+        worker.work_until(lambda: all(why(api, pod) for pod in waiting), "all to say why")
+        worker.work_until(lambda: native_conditions(api, "native"), "the native one to say why")
+        worker.work_until(lambda: podgroup_phase(api, "runs") == "Running", "the podgroup")
+        said = {}
+
+        def has_come_to_rest() -> bool:
+            """The same twice, with some sessions in between."""
+            before = dict(said)
+            said.update(_versions(api))
+            worker.sit(10)
+            return bool(before) and before == said
+
+        worker.work_until(has_come_to_rest, "the cluster to come to rest")
+        worker.sit(100)  # each looks at what is to be told, as often as the watcher does
+
+        assert _versions(api) == said
+
+
+_TOLD_PLACES = (PODS, GROUPS, NATIVE_GROUPS, QUEUES, "/apis/events.k8s.io/v1/events")
+
+
+def _versions(api: Any) -> dict[str, str]:
+    """Of everything that Fumarole writes to."""
+    found = {}
+    for place in _TOLD_PLACES:
+        for each in api.get(place)["items"]:
+            meta = each["metadata"]
+            found[f"{place}/{meta['name']}"] = meta["resourceVersion"]
+    return found

@@ -46,6 +46,10 @@ def queue_of(pod: str) -> str:
     return Pod.objects.get(name=pod).podgroup.queue.name
 
 
+def is_scheduled(api: Any, group: str) -> str:
+    return native_conditions(api, group).get("PodGroupScheduled", ("", ""))[0]
+
+
 # Kubernetes' own PodGroups
 
 
@@ -58,9 +62,9 @@ def test_a_native_gang_is_placed_as_a_whole_or_says_why_not(control_plane):
 
     with control_plane.kwok(), scheduling(control_plane):
         worker = Worker()
-        worker.work_until(lambda: native_conditions(api, "train"), "the gang to be told")
-        worker.work_until(lambda: native_conditions(api, "large"), "the other to be told")
         worker.work_until(lambda: phases(api)["Running"] == 2, "the gang to run")
+        worker.work_until(lambda: is_scheduled(api, "train") == "True", "the gang to be told")
+        worker.work_until(lambda: is_scheduled(api, "large") == "False", "the other to be told")
 
         assert native_conditions(api, "train") == {"PodGroupScheduled": ("True", "Scheduled")}
         assert native_conditions(api, "large") == {"PodGroupScheduled": ("False", "Unschedulable")}
@@ -118,7 +122,7 @@ def test_a_native_podgroup_that_is_deleted_stays_until_its_pods_are_gone(control
         make_native_gang(api, "train", 1)
         worker = Worker()
         worker.work_until(lambda: phases(api)["Running"] == 1, "the gang to run")
-        worker.work_until(lambda: native_conditions(api, "train"), "the gang to be told")
+        worker.work_until(lambda: is_scheduled(api, "train") == "True", "the gang to be told")
         api.delete(f"{NATIVE_GROUPS}/train")
         worker.work_until(
             lambda: api.get(f"{NATIVE_GROUPS}/train")["metadata"].get("deletionTimestamp"),
