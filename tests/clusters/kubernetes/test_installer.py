@@ -119,7 +119,7 @@ def test_the_account_that_schedules_binds_and_evicts_but_leaves_nodes_alone(
     account.create_subresource(PODS, "p1", "eviction", eviction, "default")
 
     with pytest.raises(Forbidden):
-        account.create(PODS, objects.pod("p2"), "default")
+        account.get_path("/api/v1/secrets")
     with pytest.raises(Forbidden):
         account.delete(NODES, "n1")
     with pytest.raises(Forbidden):

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """A podgroup of Kubernetes itself is kept with a prefix before its name."""
 
-    dependencies = [("scheduler", "0039_who_makes_pods")]
+    dependencies = [("scheduler", "0040_change_sets")]
 
     operations = [
         migrations.AlterField(
