@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """A podgroup of Kubernetes itself is kept with a prefix before its name."""
 
-    dependencies = [("scheduler", "0040_change_sets")]
+    dependencies = [("scheduler", "0041_start_times")]
 
     operations = [
         migrations.AlterField(
