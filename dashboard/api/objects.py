@@ -32,6 +32,7 @@ from scheduler.selectors.files.manifests import (
 )
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.queues.objects import JOB_COUNTS, PHASES, QueueCounts
+from scheduler.services.cluster.pod_logs import Container
 
 OURS = "fumarole.io/v1"
 _UNSET: tuple[Any, ...] = ({}, "", None, {"resource": {}})
@@ -328,6 +329,17 @@ def _owning_job(group: PodGroup) -> dict[str, str] | None:
     if group.job_id is None:
         return None
     return {"namespace": group.namespace, "name": group.name}
+
+
+def container_object(container: Container) -> dict[str, Any]:
+    return {
+        "name": container.name,
+        "state": container.state,
+        "reason": container.reason,
+        "message": container.message,
+        "exitCode": container.exit_code,
+        "restarts": container.restarts,
+    }
 
 
 def pod_object(pod: Pod) -> dict[str, Any]:

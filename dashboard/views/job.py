@@ -25,6 +25,7 @@ from dashboard.present.reasons import reason_card
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
+from scheduler.conf import is_kubernetes, schedules_cluster
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
 from scheduler.domain.jobs.commands import NotPossible
@@ -48,6 +49,7 @@ from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.selectors.jobs.timeline import timeline_of
 from scheduler.services.cluster.kubectl_lines import job_command_lines
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
+from scheduler.services.cluster.pod_logs import USUAL_LINES, read_containers, read_log
 from scheduler.services.jobs.reclaim import why_no_reclaim
 from scheduler.services.jobs.submit import command_job
 
@@ -399,8 +401,37 @@ def pod(request: HttpRequest, namespace: str, name: str, pod_name: str) -> HttpR
         stored=stored_pod(found),
         with_values=access(request).may(Permission.OPERATE, gang.queue.place),
     )
-    context = {"gang": gang, "pod": found, "documents": [document]}
+    context = {
+        "gang": gang,
+        "pod": found,
+        "documents": [document],
+        **_log_context(request, gang, found),
+    }
     return render(request, "jobs/pod.html", context)
+
+
+def _log_context(request: HttpRequest, gang: PodGroup, found: Pod) -> Context:
+    """How its containers are, and the last lines of one, for those who may read them."""
+    if not is_kubernetes():
+        return {}
+    containers = read_containers(found)
+    names = [each.name for each in containers]
+    chosen = request.GET.get("container", "")
+    if chosen not in names:
+        chosen = names[-1] if names else ""
+    context: Context = {
+        "is_real": True,
+        "has_logs": schedules_cluster(),
+        "containers": containers,
+        "container": chosen,
+    }
+    reader = request.user.get_username()
+    may_read = may_command(access(request), reader, gang.queue.place, gang.owner)
+    if not schedules_cluster() or not may_read:
+        return context
+    previous = request.GET.get("previous") == "true"
+    log = read_log(actor(request), found, container=chosen, previous=previous)
+    return {**context, "log": log, "previous": previous, "lines": USUAL_LINES}
 
 
 _TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {

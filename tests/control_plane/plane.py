@@ -220,7 +220,7 @@ class ControlPlane:
         )
 
     @contextmanager
-    def kwok(self, stages: Sequence[Path] | None = None) -> Iterator[Process]:
+    def kwok(self, stages: Sequence[Path] | None = None, *options: str) -> Iterator[Process]:
         """KWOK plays the kubelet of nodes with the annotation `kwok.x-k8s.io/node: fake`."""
         config = self.folder / "stages.yaml"
         chosen = self.programs.stages() if stages is None else stages
@@ -232,6 +232,7 @@ class ControlPlane:
             "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
             "--node-lease-duration-seconds=40",
+            *options,
         )
 
     @contextmanager

@@ -62,6 +62,7 @@ from dashboard.api.schema.jobs import (
     Pod,
     PodGroup,
     PodGroupManifest,
+    PodLog,
     PodManifest,
     Timeline,
 )
@@ -166,6 +167,7 @@ __all__ = [
     "Pod",
     "PodGroup",
     "PodGroupManifest",
+    "PodLog",
     "PodManifest",
     "Policy",
     "PolicyPresets",

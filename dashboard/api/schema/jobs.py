@@ -192,6 +192,23 @@ TimeSpent = shape(
     waited=s.BooleanField(),
     waitedFor=text(help_text="the code of the reason why it waited, where a session gave one"),
 )
+PodLog = shape(
+    "PodLog",
+    pod=s.CharField(),
+    log=text(help_text="the last lines of what the container has written"),
+    cut=s.BooleanField(help_text="whether it is too long, and its end is missing"),
+    message=text(help_text="why there is none, in a simulated cluster"),
+    containers=shape(
+        "ContainerState",
+        name=s.CharField(),
+        state=choice(("running", "waiting", "terminated")),
+        reason=text(help_text="such as ImagePullBackOff or Error"),
+        message=text(),
+        exitCode=s.IntegerField(allow_null=True),
+        restarts=s.IntegerField(),
+    )(many=True),
+)
+
 Timeline = shape(
     "Timeline",
     podgroup=s.CharField(),

@@ -26,7 +26,7 @@ from urllib3.exceptions import (
 from scheduler.clusters.kubernetes.connections import Connections
 from scheduler.clusters.kubernetes.credentials import Credentials, Identity
 from scheduler.clusters.kubernetes.errors import NoAnswer, Unavailable, error_of_answer
-from scheduler.clusters.kubernetes.resources import Resource
+from scheduler.clusters.kubernetes.resources import PODS, Resource
 
 Object = dict[str, Any]
 
@@ -61,6 +61,7 @@ class _Request:
     path: str
     body: bytes | None = None
     content_type: str = _JSON
+    accept: str = _JSON
 
     @property
     def asked(self) -> str:
@@ -98,6 +99,15 @@ class Client:
     def get_path(self, path: str) -> Object:
         """Any JSON of the server, such as what it serves or its version."""
         return self._send(_Request("GET", path))
+
+    def get_log(self, name: str, namespace: str, asked: Mapping[str, Any]) -> str:
+        """What containers of a pod have written. `asked` as the API names it: `tailLines`."""
+        path = _path(PODS, name, namespace, "log", asked)
+        request = _Request("GET", path, accept="*/*")
+        answer = self._answer(request, self._timeout())
+        if answer.status >= 300:
+            raise error_of_answer(request.asked, answer.status, answer.data, answer.headers)
+        return answer.data.decode(errors="replace")
 
     def pages(
         self,
@@ -297,7 +307,7 @@ class Client:
             raise Unavailable(request.asked, 0, message) from error
 
     def _headers(self, request: _Request, identity: Identity) -> dict[str, str]:
-        headers = {"User-Agent": self._user_agent, "Accept": _JSON}
+        headers = {"User-Agent": self._user_agent, "Accept": request.accept}
         if identity.token:
             headers["Authorization"] = f"Bearer {identity.token}"
         if request.body is not None:

@@ -145,6 +145,14 @@ def require_job_command(by: Actor, queue: str, owner: str) -> None:
     access.require(Permission.OPERATE, queue, "command a job that is not your own")
 
 
+def require_logs(by: Actor, queue: str, owner: str) -> None:
+    """Logs may hold anything: those of one's own jobs, and all as an operator of the queue."""
+    access = access_for(by)
+    if owner and owner == by.name and access.may(Permission.SUBMIT, queue):
+        return
+    access.require(Permission.OPERATE, queue, "read the logs of a job that is not your own")
+
+
 # Grants
 
 

@@ -28,6 +28,7 @@ class FakeApiServer:
 
     def __init__(self) -> None:
         self.store = _store_with_namespaces()
+        self.logs: dict[str, str] = {}  # what pods have written, by name
         self.requests: list[tuple[str, str]] = []  # method and path with its question, as they came
         self.is_over = threading.Event()
         self._planned: list[Planned] = []
@@ -148,6 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
         target = target_of(path)
         if target is None or not _is_served(target):
             raise Refused(404, "NotFound", "the server could not find the requested resource", {})
+        if target.subresource == "log":
+            self._send_text(self.server_state.logs.get(target.name, ""))
+            return
         if is_watch:
             self._send_head_of_watch()
             watch = Watch(self.server_state.store, target, question, fault)

@@ -33,6 +33,8 @@ from scheduler.clusters.kubernetes.resources import (
     Resource,
 )
 from scheduler.domain.lifecycle import QueueCommand
+from scheduler.models import Pod
+from scheduler.services.cluster.pod_logs import read_log
 from scheduler.services.jobs.changes import update_job
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
@@ -175,7 +177,11 @@ def _run_a_job(plane: ControlPlane, kubeconfig: Path) -> None:
     with plane.kwok(), watching(plane, kubeconfig=str(kubeconfig), **settings):
         submit_job(given, by=ADMIN)
         update_job("default", "short", {"metadata": {"labels": {"a": "b"}}}, by=ADMIN, merge=True)
-        Worker().work_until(lambda: plane.api.get(VOLCANO_JOBS)["items"] == [], "the job to go")
+        worker = Worker()
+        worker.work_until(Pod.objects.filter(phase="Succeeded").exists, "the pod to end")
+        pod = Pod.objects.select_related("podgroup__queue").get(podgroup__job__name="short")
+        assert "may not read logs" not in read_log(ADMIN, pod).problem
+        worker.work_until(lambda: plane.api.get(VOLCANO_JOBS)["items"] == [], "the job to go")
 
 
 def _evict_pods(plane: ControlPlane, kubeconfig: Path) -> None:

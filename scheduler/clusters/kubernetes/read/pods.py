@@ -235,6 +235,21 @@ def _message(status: Raw, ended: list[dict[str, Any]]) -> str:
         if state.get("exitCode"):
             words = state.get("message") or state.get("reason") or "failed"
             return f"{state['name']}: {words}"
+    return _waiting_message(status)
+
+
+_USUAL_WAITS: Final = ("ContainerCreating", "PodInitializing", "")
+
+
+def _waiting_message(status: Raw) -> str:
+    """Why a container does not start: "main: ImagePullBackOff: Back-off pulling image"."""
+    for key in ("initContainerStatuses", "containerStatuses"):
+        for item in status.get(key) or ():
+            waiting = section(section(item, "state"), "waiting")
+            reason = waiting.get("reason", "")
+            if reason not in _USUAL_WAITS:
+                words = waiting.get("message") or ""
+                return f"{item['name']}: {reason}: {words}".removesuffix(": ")
     return ""
 
 

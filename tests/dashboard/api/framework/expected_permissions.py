@@ -43,6 +43,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "pods": {
         "list": ANY,
         "retrieve": QUEUE_READ,
+        "log": ("admin", "hidden"),
         "create": ("submitter", "hidden"),
         "destroy": ("admin", "hidden"),
     },
