@@ -115,6 +115,10 @@ class Fumarole:
     def pid_of(self, name: str) -> int:
         return self._running[name].pid
 
+    @property
+    def pid_of_redis(self) -> int:
+        return self._redis.pid
+
     def processor_seconds(self, name: str) -> float:
         """Of the process, of those that were killed in its place, and of all that they forked."""
         spent = self._spent.get(name, 0.0)

@@ -236,13 +236,14 @@ class ControlPlane:
         )
 
     @contextmanager
-    def volcano_controllers(self) -> Iterator[Process]:
+    def volcano_controllers(self, *options: str) -> Iterator[Process]:
         """Volcano's own controller manager: jobs, podgroups, queues and commands."""
         yield from self._beside(
             "vc-controller-manager",
             f"--kubeconfig={self.kubeconfig}",
             "--leader-elect=false",
             "--enable-healthz=false",
+            *options,
         )
 
     def _beside(self, program: str, *options: str) -> Iterator[Process]:

@@ -45,6 +45,11 @@ class RedisServer:
             time.sleep(0.05)
         raise AssertionError("the Redis of the tests did not start")
 
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
     @contextmanager
     def hung(self) -> Iterator[None]:
         """It runs, takes connections, and says nothing."""

@@ -1,0 +1,1 @@
+"""Fumarole beside Volcano's scheduler and kube-scheduler: the same cluster, the same load."""
