@@ -14,7 +14,7 @@ from dashboard.live.notices import notices_for, site_notices
 from scheduler.conf import conf, is_kubernetes, is_shadow
 from scheduler.domain.access import Permission
 from scheduler.domain.plans import counted
-from scheduler.domain.taken_over import TakenOver
+from scheduler.domain.taken_over import REPLACED_NAME, TakenOver
 from scheduler.models import Preference
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.selectors.cluster.mirror import taken_over
@@ -89,7 +89,8 @@ def _scheduling(ours: TakenOver, *, sees_all: bool) -> dict[str, str]:
     """Beside another scheduler it says how much is taken over. Who sees all queues reads what."""
     names = ", ".join(conf().kubernetes.scheduler_names)
     title = f"Sessions place the pods of this cluster whose schedulerName is {names}."
-    if not ours:
+    serves_all = REPLACED_NAME in conf().kubernetes.scheduler_names
+    if not ours or serves_all:
         return {"words": "Kubernetes · scheduling", "title": title}
     parts = []
     for noun, taken in (("namespace", ours.namespaces), ("queue", ours.queues)):

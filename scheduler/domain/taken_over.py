@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+REPLACED_NAME: Final = "volcano"
+"""The `schedulerName` of the work that is taken over. Who serves it as well has all of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:

@@ -49,18 +49,29 @@ def scheduling() -> Iterator[None]:
 
 
 @pytest.fixture
+def scheduling_a_part() -> Iterator[None]:
+    yield from cluster(mode="schedule", scheduler_names=("fumarole",))
+
+
+@pytest.fixture
 def watching() -> Iterator[None]:
     yield from cluster()
 
 
 @pytest.mark.usefixtures("scheduling")
+def test_who_serves_volcanos_name_too_has_all_of_it(admin: Client) -> None:
+    state.note_neighbours(state.Neighbours(PART))
+
+    assert "Kubernetes · scheduling<" in text(admin.get("/"))
+
+
+@pytest.mark.usefixtures("scheduling_a_part")
 def test_the_badge_says_how_much_is_taken_over_and_names_it_to_who_sees_all(
     admin: Client, reader: Client
 ) -> None:
     assert "Kubernetes · scheduling<" in text(admin.get("/"))
 
     state.note_neighbours(state.Neighbours(PART))
-
     words = "Kubernetes · scheduling 1 namespace, 2 queues"
     names = "the namespace team-a and the queues one, two"
     page = text(admin.get("/"))

@@ -1,7 +1,8 @@
 """Which pods have rows here, and in which podgroup. Knows no database.
 
 A pod has a row if it is for one of our schedulers and its podgroup is known. All others only take
-room. So a pod that comes before its podgroup is never lost sight of.
+room. So a pod that comes before its podgroup is never lost sight of. Jobs and podgroups of which
+all is for another scheduler have no rows either: that they wait, or run, is not ours to say.
 
 A job has a podgroup as long as it is in the cluster: Volcano's controller makes one after the job,
 and deletes it when the job ends.
@@ -93,6 +94,16 @@ class Membership:
             return False
         return bool(pod.gates)
 
+    def is_of_others(self, job: JobObject) -> bool:
+        """Whether another scheduler places all of it. One that names none may be anybody's."""
+        name = job.job.scheduler_name
+        if not name or name in self._scheduler_names:
+            return False
+        return not self._has_pod_for_us(job.group_key)
+
+    def _has_pod_for_us(self, key: str) -> bool:
+        return any(pod.scheduler_name in self._scheduler_names for pod in self._store.pods_of(key))
+
     def group(self, key: str) -> KnownGroup | None:
         """What pods that name this podgroup belong to; None where it is to have no row."""
         if key not in self._known:
@@ -107,6 +118,8 @@ class Membership:
         if podgroup is not None and podgroup.is_native:
             return self._native_group(key, podgroup)
         if podgroup is not None:
+            if self._store.pods_of(key) and not self._has_pod_for_us(key):
+                return None
             queue = self._queue_of(podgroup)
             if queue is None:
                 return None
@@ -146,6 +159,8 @@ class Membership:
     def _group_of_job(
         self, key: str, job: JobObject, podgroup: PodGroupObject | None
     ) -> KnownGroup | None:
+        if self.is_of_others(job):
+            return None
         queue = self._existing_queue(job.job.queue or DEFAULT)
         if podgroup is not None:
             queue = self._queue_of(podgroup)

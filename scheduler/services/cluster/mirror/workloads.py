@@ -98,7 +98,7 @@ class Workloads:
         rows = {}
         for uid in work.job_uids:
             job = self._store.job(uid)
-            if job is None:
+            if job is None or self._membership.is_of_others(job):
                 continue
             queue_id = self._tables.queues.ids.get(job.job.queue or DEFAULT)
             if queue_id is not None:
