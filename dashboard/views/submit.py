@@ -33,6 +33,7 @@ from scheduler.selectors.files.manifests import stored_job
 from scheduler.selectors.jobs.page import gang_named, place_at_the_end
 from scheduler.selectors.queues.listing import queue_rows
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
+from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
 from scheduler.services.jobs.submit import submit_job
 
@@ -167,7 +168,11 @@ def _turned(
 
 def _submit(request: HttpRequest, manifest: Any) -> HttpResponse:
     submitted = submit_job(manifest, by=actor(request))
-    messages.success(request, f"{submitted.job} is submitted to {submitted.job.queue.name}.")
+    words = f"{submitted.job} is submitted to {submitted.job.queue.name}."
+    if submitted.job.pk is None:  # a real cluster has it, and has not told of it yet
+        messages.success(request, f"{words} {SENT_TO_CLUSTER}")
+        return redirect("jobs")
+    messages.success(request, words)
     return redirect("job", submitted.job.namespace, submitted.job.name)
 
 

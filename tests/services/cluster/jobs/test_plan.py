@@ -281,10 +281,14 @@ def test_a_command_is_obeyed_once():
     )
 
     first = plan(job, a_pod(job, 0), commands=(order,))
-    again = plan(with_status(job, first), a_pod(job, 0), commands=(order,))
+    # killed before the Command was deleted; the job has gone on meanwhile
+    obeyed = with_status(job, first)
+    gone_on = with_status(obeyed, plan(obeyed))
+    again = plan(gone_on, commands=(order,))
 
     assert first.status["state"]["phase"] == "Restarting"
     assert first.status["controlledResources"] == {LAST_COMMAND: "c1"}
+    assert gone_on.phase == "Pending"
     assert again.status == {}
     assert again.obeyed is not None
 
