@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from scheduler.clusters.kubernetes.resources import JOBS
 from scheduler.clusters.kubernetes.values import CommandObject, JobObject
+from scheduler.domain.queues import DEFAULT
 from scheduler.models import Command
-from scheduler.services.accounts.actors import Door
+from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.cluster.jobs.plan import Obeyed
 from scheduler.services.cluster.mirror.object_rows import version_number
+from scheduler.services.records import audit
 
 RECORDED: Final = "fumarole.io/recorded"
 """An annotation of Commands that somebody gave here: who, and why, was noted then."""
@@ -49,9 +51,29 @@ def note_obeyed(job: JobObject, obeyed: Obeyed) -> None:
         return
     try:
         if not Command.objects.filter(request_id=order.meta.uid).exists():
-            _row(job, obeyed).save(force_insert=True)
+            with transaction.atomic():
+                _row(job, obeyed).save(force_insert=True)
+                _note_in_audit_log(job, obeyed)
     finally:
         connection.close()
+
+
+def _note_in_audit_log(job: JobObject, obeyed: Obeyed) -> None:
+    if obeyed.step is None:
+        return
+    order = obeyed.command
+    audit.record(
+        Actor("kubernetes", Door.SYSTEM, request_id=order.meta.uid),
+        order.action,
+        JOBS.kind,
+        job.meta.name,
+        namespace=job.meta.namespace,
+        queue=job.job.queue or DEFAULT,
+        before={"phase": job.phase},
+        after={"phase": obeyed.step.phase.value},
+        reason=order.reason,
+        message=obeyed.message,
+    )
 
 
 def _row(job: JobObject, obeyed: Obeyed) -> Command:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.models import Command, Job
+from scheduler.models import AuditEntry, Command, Job
 from tests.control_plane import objects
 from tests.control_plane.objects import wait_until
 from tests.mirrored import kubernetes_mode
@@ -173,6 +173,11 @@ def test_volcanos_vcctl_suspends_and_resumes_a_job(control_plane):
     assert api.get(_COMMANDS)["items"] == []
     told = Command.objects.order_by("id").values_list("action", "result")
     assert list(told) == [("AbortJob", Command.DONE), ("ResumeJob", Command.DONE)]
+    audited = AuditEntry.objects.order_by("id").values_list("action", "actor", "name")
+    assert list(audited) == [
+        ("AbortJob", "kubernetes", "train"),
+        ("ResumeJob", "kubernetes", "train"),
+    ]
 
 
 _COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
