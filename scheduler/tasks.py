@@ -56,6 +56,7 @@ def watch_cluster() -> None:
         also={
             "beginning commands for many jobs": _begin_bulk_runs,
             "making and stopping pods of large jobs": _begin_pod_steps,
+            "working out previews": _begin_previews,
         }
     )
 
@@ -73,6 +74,21 @@ def carry_out_bulk_runs() -> None:
     from scheduler.services.jobs import bulk
 
     bulk.carry_out_bulk_runs()
+
+
+def _begin_previews() -> None:
+    from scheduler.services.change_sets import preview_runs
+
+    if preview_runs.has_waiting_previews():
+        _begin(work_out_previews)
+
+
+@shared_task(name="scheduler.tasks.work_out_previews")
+def work_out_previews() -> None:
+    """What changes would do, on copies of the cluster."""
+    from scheduler.services.change_sets import preview_runs
+
+    preview_runs.work_out_previews()
 
 
 def _begin_pod_steps() -> None:

@@ -23,6 +23,7 @@ from dashboard.api import (
     podgroups,
     pods,
     policy,
+    previews,
     priority_classes,
     sample,
     sessions,
@@ -59,6 +60,7 @@ COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "bulkruns": bulk.BulkRuns,
     "policyversions": policy.PolicyVersions,
     "changes": changes.Changes,
+    "previews": previews.Previews,
 }
 SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy": policy.Policy,

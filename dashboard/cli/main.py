@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "apply": "files.apply",
     "diff": "files.apply",
     "export": "files.apply",
+    "whatif": "files.whatif",
     "cluster": "cluster.view",
     "pause": "cluster.pause",
     "unpause": "cluster.pause",

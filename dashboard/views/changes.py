@@ -18,6 +18,7 @@ from dashboard.forms.queue_input import MOST_YAML
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
 from dashboard.present.differences import differences, line_differences
+from dashboard.present.previews import shown_preview
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, status_for
 from scheduler.admission.violations import Rejected
@@ -25,12 +26,13 @@ from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.access import Permission
 from scheduler.domain.change_sets import POLICY, POLICY_TEXT, QUEUE, ChangeItem, Crossed, SetState
 from scheduler.domain.jobs.commands import NotPossible
-from scheduler.models import ChangeSet
+from scheduler.models import ChangeSet, Preview
 from scheduler.selectors.change_sets.listing import visible_sets
 from scheduler.selectors.records.feeds import page_by_number
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.change_sets import drafts
 from scheduler.services.change_sets.apply import apply_change_set, counts_in_words
+from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
 from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
 from scheduler.services.files.versions import Stale
 
@@ -118,6 +120,16 @@ def _no_such_set(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "404.html", {"missing": missing}, status=404)
 
 
+def _newest_preview(request: HttpRequest, row: ChangeSet) -> Context:
+    """The reader's own, of the set as it is now."""
+    mine = Preview.objects.filter(owner_id=request.user.pk, change_set=row, items=row.items)
+    preview = mine.order_by("-pk").first()
+    told = None
+    if preview is not None and preview.result is not None:
+        told = shown_preview(preview.result)
+    return {"preview": preview, "told": told}
+
+
 def _render_set(
     request: HttpRequest, row: ChangeSet, status: int = 200, **more: Any
 ) -> HttpResponse:
@@ -134,6 +146,11 @@ def _render_set(
         "may_apply": row.is_draft and bool(row.items) and verdict.may_be_applied,
         "may_change": row.is_draft and may_change and mine.may_anywhere(Permission.OPERATE),
         "may_collect": mine.may_anywhere(Permission.OPERATE),
+        "may_preview": row.is_draft
+        and bool(row.items)
+        and not verdict.crossings
+        and mine.may_anywhere(Permission.OPERATE),
+        **_newest_preview(request, row),
         "reverted_by": row.reverted_by.order_by("pk"),
         "copies": copies(request, ["changes", "apply", str(row.pk)], f"changes/{row.pk}/apply/"),
         **more,
@@ -220,6 +237,20 @@ def _remove(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
     return drafts.take_out(row.pk, kind, request.POST.get("name", ""), by=by)
 
 
+def _preview(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    minutes = whole_number(request.POST.get("minutes", "")) or 60
+    start_preview(by=by, change_set=row, minutes=minutes)
+    return row
+
+
+def _cancel(request: HttpRequest, row: ChangeSet, _by: Actor) -> ChangeSet:
+    for preview in Preview.objects.filter(owner_id=request.user.pk, change_set=row):
+        if preview.is_open:
+            cancel_preview(preview)
+            messages.info(request, "The preview was cancelled.")
+    return row
+
+
 _DEEDS: dict[str, Callable[[HttpRequest, ChangeSet, Actor], ChangeSet]] = {
     "apply": _apply,
     "discard": _discard,
@@ -228,6 +259,8 @@ _DEEDS: dict[str, Callable[[HttpRequest, ChangeSet, Actor], ChangeSet]] = {
     "rename": _rename,
     "add": _add,
     "remove": _remove,
+    "preview": _preview,
+    "cancel": _cancel,
 }
 
 

@@ -58,7 +58,8 @@ urlpatterns = [
     path("changes/-/new/", changes.new, name="change-set-new"),
     path("changes/<int:number>/", changes.change_set, name="change-set"),
     re_path(
-        r"^changes/(?P<number>[0-9]+)/(?P<verb>apply|discard|revert|refresh|rename|add|remove)/$",
+        r"^changes/(?P<number>[0-9]+)/"
+        r"(?P<verb>apply|discard|revert|refresh|rename|add|remove|preview|cancel)/$",
         changes.command,
         name="change-set-command",
     ),

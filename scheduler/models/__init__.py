@@ -10,6 +10,7 @@ from scheduler.models.lookups import Glob
 from scheduler.models.mirror import DisruptionBudget, Mirror
 from scheduler.models.node import Node
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
+from scheduler.models.preview import Preview
 from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.record import Command, Event
 from scheduler.models.session import (
@@ -69,6 +70,7 @@ __all__ = [
     "PodGroup",
     "PolicyVersion",
     "Preference",
+    "Preview",
     "PriorityClass",
     "Queue",
     "QueueFigures",

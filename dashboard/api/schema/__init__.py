@@ -21,6 +21,8 @@ from dashboard.api.schema.changes import (
     GivenChangeSet,
     GivenDocuments,
     GivenPlace,
+    GivenPreview,
+    Preview,
 )
 from dashboard.api.schema.cluster import (
     CheckedPolicy,
@@ -144,6 +146,7 @@ __all__ = [
     "GivenPlace",
     "GivenPolicy",
     "GivenPreferences",
+    "GivenPreview",
     "GivenToken",
     "GivenUser",
     "GivenView",
@@ -173,6 +176,7 @@ __all__ = [
     "PolicyPresets",
     "PolicyVersion",
     "Preferences",
+    "Preview",
     "PriorityClass",
     "PriorityClassManifest",
     "Problem",

@@ -15,6 +15,7 @@ from dashboard.api.schema.parts import (
     text,
 )
 from scheduler.domain.change_sets import KINDS, Operation, SetState
+from scheduler.domain.previews import PreviewState
 
 ChangedField = shape("ChangedField", field=s.CharField(), before=AnyJson(), after=AnyJson())
 ChangeSetItem = shape(
@@ -75,3 +76,28 @@ GivenDocuments = shape(
     "GivenDocuments", documents=s.ListField(child=AnyJson(), help_text=_DOCUMENTS)
 )
 GivenPlace = shape("GivenPlace", kind=choice(KINDS), name=s.CharField())
+Preview = object_shape(
+    "Preview",
+    shape(
+        "PreviewSpec",
+        changeSet=s.IntegerField(allow_null=True),
+        lostNodes=s.ListField(child=s.CharField()),
+        minutes=s.IntegerField(),
+    )(),
+    shape(
+        "PreviewStatus",
+        state=choice(PreviewState),
+        progress=s.FloatField(help_text="from 0 to 1"),
+        message=text(help_text="why it was refused"),
+        takenAt=maybe_moment(),
+        finishedAt=maybe_moment(),
+        result=AnyJson(help_text="now, then, queues, moves and evictions; null until it is done"),
+    )(),
+)
+GivenPreview = shape(
+    "GivenPreview",
+    changeSet=s.IntegerField(required=False, help_text="the number of a change set"),
+    documents=s.ListField(child=AnyJson(), required=False, help_text=_DOCUMENTS),
+    lostNodes=s.ListField(child=s.CharField(), required=False),
+    minutes=s.IntegerField(required=False, help_text="how far ahead; 60 if left out"),
+)

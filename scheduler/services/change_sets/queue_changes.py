@@ -50,16 +50,23 @@ def change_queues(items: tuple[ChangeItem, ...], by: Actor) -> tuple[Notice, ...
     return verdict.notices
 
 
-def plan_queues(
-    items: tuple[ChangeItem, ...], by: Actor, total: Resources | None
-) -> tuple[QueueTree, tuple[Notice, ...]]:
+@dataclass(frozen=True, slots=True)
+class PlannedQueues:
+    """The tree as it would be, what was known about its queues, and what is worth knowing."""
+
+    tree: QueueTree
+    facts: Facts
+    notices: tuple[Notice, ...]
+
+
+def plan_queues(items: tuple[ChangeItem, ...], by: Actor, total: Resources | None) -> PlannedQueues:
     """The tree as the items would make it, without a lock and without writing anything.
 
     `total` is what the cluster would have then. Raises what `change_queues` raises.
     """
     edit = TreeEdit(locks=False)
     verdict = _change_in(edit, replace(edit.facts, total=total), items, by)
-    return edit.tree, verdict.notices
+    return PlannedQueues(edit.tree, edit.facts, verdict.notices)
 
 
 def _change_in(edit: TreeEdit, facts: Facts, items: tuple[ChangeItem, ...], by: Actor) -> Verdict:

@@ -61,7 +61,7 @@ def _verdict_of_rules(items: tuple[ChangeItem, ...], by: Actor) -> SetVerdict:
     queues = of_kind(items, QUEUE)
     if queues:
         total = total_after(items)
-        problems += attempted(lambda: notices.extend(plan_queues(queues, by, total)[1]))
+        problems += attempted(lambda: notices.extend(plan_queues(queues, by, total).notices))
     return SetVerdict(tuple(problems), tuple(notices))
 
 

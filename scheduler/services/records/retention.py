@@ -42,6 +42,7 @@ from scheduler.models import (
     Pod,
     PodClass,
     PodGroup,
+    Preview,
     Queue,
     QueueSample,
     SchedulingSession,
@@ -66,6 +67,7 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
     "comparisons": (Comparison, "since", timedelta(days=7)),
     "start_forecasts": (StartForecast, "made_at", timedelta(days=30)),
     "commands": (Command, "created_at", timedelta(days=365)),
+    "previews": (Preview, "created_at", timedelta(days=7)),
     "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
     "deleted_queues": (Queue, "deleted_at", timedelta(days=365)),
 }

@@ -33,6 +33,7 @@ from scheduler.models import (
     PodClass,
     PodGroup,
     PolicyVersion,
+    Preview,
     PriorityClass,
     Queue,
     SavedView,
@@ -198,6 +199,7 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "views": _mine(SavedView, page=lambda _: "jobs", name=lambda number: f"v{number}"),
     "bulkruns": _mine(BulkRun, action=lambda _: "AbortJob"),
     "policyversions": lambda number: PolicyVersion.objects.create(text=f"# {number}"),
+    "previews": _mine(Preview, minutes=lambda _: 60),
     "changes": lambda number: ChangeSet.objects.create(name=f"c{number}"),
 }
 _KEPT_FOR_EVER = ("audit",)  # the database refuses to delete them

@@ -19,6 +19,8 @@ COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
         *(("changes", verb) for verb in ("apply", "revert", "refresh", "add", "remove")),
         ("changes", "destroy"),
         ("changes", "partial_update"),
+        ("previews", "create"),
+        ("previews", "destroy"),
     ],
     "queue-check": [("validate", "post")],
     "queue-edit": [("queues", "update"), ("queues", "partial_update")],

@@ -115,6 +115,11 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "apply": ("admin", "hidden"),
         "revert": ("admin", "hidden"),
     },
+    "previews": {
+        **dict.fromkeys(("list", "retrieve"), ANY),
+        "create": ("admin", "hidden"),
+        "destroy": ("admin", "admin"),
+    },
     "comparison": {"get": MEMBER},
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/presets": {"get": MEMBER},

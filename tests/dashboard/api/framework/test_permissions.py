@@ -240,6 +240,7 @@ def body_for(name: str, action: str, place: str) -> Any:
             "reason": "why",
         },
         ("forecast", "post"): job("fresh", leaf),
+        ("previews", "create"): {"documents": [_edit(leaf, 3)]},
         ("changes", "create"): {"name": "fresh", "documents": [_edit(leaf, 3)]},
         ("changes", "partial_update"): {"name": "another"},
         ("changes", "add"): [_edit(leaf, 4)],
@@ -318,6 +319,8 @@ def _object(name: str, place: str, who: Caller, world: World) -> str:
         return str(who.user.api_tokens.first().pk)
     if name == "views":
         return str(_view_of(who))
+    if name == "previews":
+        return str(who.user.previews.get_or_create(state="Done")[0].pk)
     if name == "bulkruns":
         return str(_run_of(who))
     if name in ("decisions", "evictions", "comparisons"):

@@ -1,0 +1,108 @@
+"""A preview as pages show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler.domain.resources import Resources
+
+_MOST_ROWS = 200
+
+
+def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
+    """Rows for the tables, and how many are left out."""
+    shares = _share_rows(result["queues"])
+    moves = [_move_row(move) for move in result["moves"]]
+    evictions = [{**row, "when": _when(row["at"])} for row in result["evictions"]]
+    below = []
+    for queue in result["queues"]:
+        if queue["belowGuarantee"]:
+            below.append({"queue": queue["queue"], "resources": ", ".join(queue["belowGuarantee"])})
+    return {
+        "now": result["now"],
+        "then": result["then"],
+        "ahead": _span(min(result["now"]["seconds"], result["then"]["seconds"])),
+        "shares": shares[:_MOST_ROWS],
+        "more_shares": max(0, len(shares) - _MOST_ROWS),
+        "moves": moves[:_MOST_ROWS],
+        "more_moves": max(0, len(moves) - _MOST_ROWS),
+        "evictions": evictions[:_MOST_ROWS],
+        "more_evictions": max(0, len(evictions) - _MOST_ROWS),
+        "below": below,
+        "is_cut": result["isCut"],
+        "paused": result["paused"],
+    }
+
+
+def _share_rows(queues: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each resource of a queue that changes."""
+    rows = []
+    for queue in queues:
+        texts = {}
+        amounts = {}
+        for figure in ("deserved", "allocated"):
+            for side in ("before", "after"):
+                given = queue[figure][side]
+                texts[figure, side] = given
+                amounts[figure, side] = Resources.parse(given)
+        for resource in sorted({name for given in texts.values() for name in given}):
+            row = _share_row(queue["queue"], resource, texts, amounts)
+            if row is not None:
+                rows.append(row)
+    return rows
+
+
+def _share_row(queue: str, resource: str, texts: Any, amounts: Any) -> dict[str, Any] | None:
+    figures = {key: given.amount(resource) for key, given in amounts.items()}
+    changed = [
+        figure
+        for figure in ("deserved", "allocated")
+        if figures[figure, "before"] != figures[figure, "after"]
+    ]
+    if not changed:
+        return None
+    most = max(figures.values()) or 1
+    row: dict[str, Any] = {"queue": queue, "resource": resource}
+    for (figure, side), amount in figures.items():
+        row[f"{figure}_{side}"] = {
+            "text": texts[figure, side].get(resource, "0"),
+            "part": round(amount / most, 4),
+        }
+    return row
+
+
+def _move_row(move: dict[str, Any]) -> dict[str, Any]:
+    namespace, _, name = move["podgroup"].partition("/")
+    before = move["before"]
+    after = move["after"]
+    if before is None:
+        words = "starts, and would not before"
+    elif after is None:
+        words = "does not start any more"
+    elif after < before:
+        words = f"{_span(before - after)} earlier"
+    else:
+        words = f"{_span(after - before)} later"
+    return {
+        "namespace": namespace,
+        "name": name,
+        "before": _when(before),
+        "after": _when(after),
+        "words": words,
+    }
+
+
+def _when(seconds: float | None) -> str:
+    if seconds is None:
+        return "not in this time"
+    if seconds < 1:
+        return "in the first session"
+    return f"in {_span(seconds)}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

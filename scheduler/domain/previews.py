@@ -1,0 +1,154 @@
+"""Two runs ahead compared: the cluster as it is, and as it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from scheduler.domain.resources import Resources
+
+LEAST_SECONDS = 1.0
+"""A start that moves by less than this has not moved."""
+
+
+class PreviewState(StrEnum):
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    DONE = "Done"
+    REFUSED = "Refused"
+    CANCELLED = "Cancelled"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a queue deserves and has after the first session, and what it is guaranteed."""
+
+    deserved: Resources
+    allocated: Resources
+    guarantee: Resources
+    asked: Resources
+
+    @property
+    def below_guarantee(self) -> tuple[str, ...]:
+        """The resources that it waits for although it has less than its guarantee."""
+        found = []
+        for resource, amount in self.guarantee.items():
+            if self.asked.amount(resource) and self.allocated.amount(resource) < amount:
+                found.append(resource)
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A pod that is evicted, and for whom."""
+
+    pod: str
+    podgroup: str
+    queue: str
+    beneficiary: str
+    at: float  # seconds from now
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """One run ahead. `starts` are seconds from now, by podgroup; `waiting` did not start."""
+
+    shares: Mapping[str, Share]
+    starts: Mapping[str, float]
+    waiting: frozenset[str]
+    losses: tuple[Loss, ...]
+    first_binds: int
+    first_evictions: int
+    seconds: float
+    halt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A gang that starts at another time; None where it does not start before the end."""
+
+    podgroup: str
+    before: float | None
+    after: float | None
+
+    @property
+    def is_real(self) -> bool:
+        if self.before is None or self.after is None:
+            return True
+        return abs(self.before - self.after) >= LEAST_SECONDS
+
+
+def moves_between(before: Prospect, after: Prospect) -> tuple[Move, ...]:
+    found = []
+    for name in sorted({*before.starts, *after.starts}):
+        move = Move(name, before.starts.get(name), after.starts.get(name))
+        if (
+            move.before is None
+            or move.after is None
+            or abs(move.before - move.after) >= LEAST_SECONDS
+        ):
+            found.append(move)
+    return tuple(found)
+
+
+def as_json(before: Prospect, after: Prospect) -> dict[str, Any]:
+    """As it is stored and sent. Only queues that change, or would be worse off, are named."""
+    return {
+        "now": _figures(before),
+        "then": _figures(after),
+        "queues": _queues(before, after),
+        "moves": [
+            {"podgroup": move.podgroup, "before": move.before, "after": move.after}
+            for move in moves_between(before, after)
+        ],
+        "evictions": [
+            {
+                "pod": loss.pod,
+                "podgroup": loss.podgroup,
+                "queue": loss.queue,
+                "beneficiary": loss.beneficiary,
+                "at": loss.at,
+                "isNew": loss.pod not in {known.pod for known in before.losses},
+            }
+            for loss in after.losses
+        ],
+    }
+
+
+def _figures(prospect: Prospect) -> dict[str, Any]:
+    return {
+        "binds": prospect.first_binds,
+        "evictions": prospect.first_evictions,
+        "started": len(prospect.starts),
+        "waiting": len(prospect.waiting),
+        "seconds": prospect.seconds,
+        "halt": prospect.halt,
+    }
+
+
+_NO_SHARE = Share(Resources(), Resources(), Resources(), Resources())
+
+
+def _queues(before: Prospect, after: Prospect) -> list[dict[str, Any]]:
+    found = []
+    for name in sorted({*before.shares, *after.shares}):
+        was = before.shares.get(name, _NO_SHARE)
+        now = after.shares.get(name, _NO_SHARE)
+        changed = (was.deserved, was.allocated) != (now.deserved, now.allocated)
+        if changed or now.below_guarantee:
+            found.append(
+                {
+                    "queue": name,
+                    "deserved": _both(was.deserved, now.deserved),
+                    "allocated": _both(was.allocated, now.allocated),
+                    "belowGuarantee": list(now.below_guarantee),
+                }
+            )
+    return found
+
+
+def _both(before: Resources, after: Resources) -> dict[str, Any]:
+    return {"before": before.to_quantities(), "after": after.to_quantities()}

@@ -1,0 +1,143 @@
+"""Previews in the background: worked out, refused, cancelled, bounded, and for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler.admission.violations import Rejected
+from scheduler.domain.access import Forbidden, OutOfSight
+from scheduler.models import Preview
+from scheduler.services.change_sets import preview_runs
+from scheduler.services.change_sets.drafts import create_change_set
+from scheduler.services.change_sets.preview_runs import (
+    MOST_OPEN,
+    cancel_preview,
+    start_preview,
+    work_out_previews,
+)
+from scheduler.services.queues.create_update import update_queue
+from tests.dashboard.work import person, small_cluster
+from tests.services.change_sets.builders import edit, exported
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def cluster() -> None:
+    small_cluster()
+
+
+def worked_out(**question: Any) -> Preview:
+    asked = start_preview(**{"by": person("admin"), **question})
+    work_out_previews()
+    asked.refresh_from_db()
+    return asked
+
+
+def test_a_smaller_limit_is_seen_before_it_is_applied():
+    before = exported()
+
+    done = worked_out(documents=[edit("vision", capability={"cpu": "8"}, deserved={"cpu": "2"})])
+
+    assert (done.state, done.progress, done.message) == ("Done", 1.0, "")
+    assert done.taken_at is not None
+    (vision,) = [row for row in done.result["queues"] if row["queue"] == "vision"]
+    assert vision["deserved"]["before"]["cpu"] == "8"
+    assert vision["deserved"]["after"]["cpu"] == "2"
+    assert exported() == before
+
+
+def test_a_lost_node_is_tried_out():
+    done = worked_out(lost_nodes=["n1"])
+
+    assert done.state == "Done"
+    assert done.result["then"]["binds"] != done.result["now"]["binds"]
+
+
+def test_what_the_rules_refuse_is_told_instead():
+    done = worked_out(documents=[edit("vision", deserved={"cpu": "99"})])
+
+    assert done.state == "Refused"
+    assert "deserved" in done.message
+    assert done.result is None
+
+
+def test_a_set_that_others_crossed_is_told():
+    change_set = create_change_set("mine", [edit("batch", weight=5)])
+    update_queue("batch", {"spec": {"weight": 7}}, merge=True)
+
+    done = worked_out(change_set=change_set)
+
+    assert done.state == "Refused"
+    assert "spec.weight from 1 to 7" in done.message
+
+
+def test_one_that_was_cancelled_is_not_worked_out():
+    asked = start_preview(by=person("admin"), documents=[edit("batch", weight=5)])
+
+    assert cancel_preview(asked)
+    work_out_previews()
+
+    asked.refresh_from_db()
+    assert (asked.state, asked.result) == ("Cancelled", None)
+    assert not cancel_preview(asked)
+
+
+def test_one_that_is_cancelled_while_it_runs_stops(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(preview_runs, "_TOLD_EVERY", 0.0)
+    asked = start_preview(by=person("admin"), documents=[edit("batch", weight=5)])
+    seen = preview_runs.scene_now
+
+    def cancelled_meanwhile() -> Any:
+        cancel_preview(asked)
+        return seen()
+
+    monkeypatch.setattr(preview_runs, "scene_now", cancelled_meanwhile)
+    work_out_previews()
+
+    asked.refresh_from_db()
+    assert (asked.state, asked.result) == ("Cancelled", None)
+
+
+def test_one_that_takes_too_long_is_cut_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(preview_runs, "MOST_SECONDS", 0.0)
+
+    done = worked_out(documents=[edit("batch", weight=5)])
+
+    assert done.state == "Done"
+    assert done.result["isCut"] is True
+    assert done.result["then"]["halt"] == "stopped"
+
+
+def test_a_reader_is_told_only_of_queues_that_they_see():
+    done = worked_out(by=person("ruth"), documents=[edit("vision", weight=7)])
+
+    assert done.state == "Done"
+    queues = {row["queue"] for row in done.result["queues"]}
+    assert queues <= {"research", "vision", "language"}
+    assert not {row["queue"] for row in done.result["evictions"]} - {
+        "research",
+        "vision",
+        "language",
+    }
+
+
+def test_who_may_ask_and_how_often():
+    with pytest.raises(Forbidden):
+        start_preview(by=person("vera"), documents=[edit("vision", weight=7)])
+    with pytest.raises(OutOfSight):
+        start_preview(by=person("ruth"), documents=[edit("batch", weight=7)])
+    for _ in range(MOST_OPEN):
+        start_preview(by=person("admin"), documents=[edit("batch", weight=5)])
+    with pytest.raises(Rejected, match="still worked out"):
+        start_preview(by=person("admin"), documents=[edit("batch", weight=5)])
+
+
+@pytest.mark.parametrize(
+    "question", [{}, {"lost_nodes": ["n9"]}, {"lost_nodes": ["n1"], "minutes": 0}]
+)
+def test_nonsense_is_refused(question: dict[str, Any]):
+    with pytest.raises(Rejected):
+        start_preview(by=person("admin"), **question)
