@@ -21,7 +21,7 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
     return {
         "now": result["now"],
         "then": result["then"],
-        "ahead": _span(min(result["now"]["seconds"], result["then"]["seconds"])),
+        "ahead": _ahead(result["now"], result["then"]),
         "shares": shares[:_MOST_ROWS],
         "more_shares": max(0, len(shares) - _MOST_ROWS),
         "moves": moves[:_MOST_ROWS],
@@ -32,6 +32,12 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
         "is_cut": result["isCut"],
         "paused": result["paused"],
     }
+
+
+def _ahead(now: dict[str, Any], then: dict[str, Any]) -> str:
+    if now["halt"] == then["halt"] == "standstill":
+        return "ahead until nothing more would happen"
+    return f"{_span(min(now['seconds'], then['seconds']))} ahead"
 
 
 def _share_rows(queues: list[dict[str, Any]]) -> list[dict[str, Any]]:

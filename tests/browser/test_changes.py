@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from scheduler.models import Queue
+from scheduler.services.change_sets.preview_runs import work_out_previews
 from scheduler.services.queues.create_update import update_queue
 from tests.dashboard.sample import GPU
 
@@ -65,3 +66,15 @@ def test_who_comes_second_sees_what_changed_and_brings_it_up_to_date(signed_in: 
     page.get_by_role("button", name="Apply the change set").click()
     expect(page.get_by_text("1 queue changed.")).to_be_visible()
     assert act(deserved, "vision") == ["16"]
+
+
+def test_the_effect_is_seen_before_it_is_applied(signed_in: Opens, act: Acts):
+    page = signed_in("/queues/")
+    collect(page, "vision", "10")
+
+    page.get_by_role("button", name="Preview the effect").click()
+    expect(page.get_by_role("button", name="Cancel the preview")).to_be_visible()
+    act(work_out_previews)
+
+    expect(page.get_by_text("Pods placed in the first session")).to_be_visible()
+    assert act(deserved, "vision") == ["20"]

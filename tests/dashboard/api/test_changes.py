@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.services.change_sets.preview_runs import work_out_previews
 from tests.dashboard.api.conftest import Caller, queue
 
 pytestmark = pytest.mark.django_db
@@ -118,3 +119,47 @@ def test_what_cannot_be_read_is_refused(admin: Caller, body: dict[str, Any]):
     problem = admin.post("changes/", body, expect=400)
 
     assert problem["violations"]
+
+
+def test_a_preview_is_asked_for_worked_out_and_read(admin: Caller):
+    made = admin.post(
+        "previews/", {"documents": [edit("a", deserved={"cpu": "6"})], "minutes": 10}, expect=201
+    )
+    where = f"previews/{made['metadata']['name']}/"
+    assert admin.get(where)["status"]["state"] == "Waiting"
+
+    work_out_previews()
+
+    status = admin.get(where)["status"]
+    assert (status["state"], status["progress"]) == ("Done", 1.0)
+    assert set(status["result"]) >= {"now", "then", "queues", "moves", "evictions"}
+    assert admin.delete(where)["message"] == "The preview had ended already."
+    assert admin.get("queues/a/")["spec"]["deserved"] == {"cpu": "4"}
+
+
+def test_previews_are_ones_own(admin: Caller):
+    made = admin.post("previews/", {"documents": [edit("a", weight=3)]}, expect=201)
+    other = Caller("other", superuser=True)
+
+    other.get(f"previews/{made['metadata']['name']}/", expect=404)
+    assert other.get("previews/")["results"] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"documents": 3},
+        {"lostNodes": "n1"},
+        {"lostNodes": ["n9"]},
+        {"documents": [], "minutes": "long"},
+        {"changeSet": "x"},
+        {"colour": "red"},
+    ],
+)
+def test_a_preview_of_nonsense_is_refused(admin: Caller, body: dict[str, Any]):
+    assert admin.post("previews/", body, expect=400)["violations"]
+
+
+def test_a_preview_of_a_set_that_is_not_there(admin: Caller):
+    admin.post("previews/", {"changeSet": 99}, expect=404)

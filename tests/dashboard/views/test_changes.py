@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.models import AuditEntry, ChangeSet, Queue
+from scheduler.models import AuditEntry, ChangeSet, Preview, Queue
 from scheduler.services.change_sets.drafts import create_change_set
+from scheduler.services.change_sets.preview_runs import work_out_previews
 from scheduler.services.queues.create_update import update_queue
 from tests.dashboard.work import person, signed_in, small_cluster, text
 from tests.services.change_sets.builders import edit
@@ -152,3 +153,35 @@ def test_a_viewer_looks_at_a_set_and_can_do_nothing_with_it():
     assert "Discard" not in page
     assert vera.post(f"/changes/{made.pk}/apply/").status_code == 403
     assert vera.post(f"/changes/{made.pk}/discard/").status_code == 403
+
+
+def test_the_page_shows_what_the_set_would_do():
+    documents = [edit("vision", deserved={"cpu": "2"}, capability={"cpu": "8"})]
+    made = create_change_set("less", documents, by=person("admin"))
+    admin = signed_in("admin")
+
+    admin.post(f"/changes/{made.pk}/preview/", {"minutes": "10"})
+    waiting = text(admin.get(f"/changes/{made.pk}/"))
+    work_out_previews()
+    shown = text(admin.get(f"/changes/{made.pk}/"))
+
+    assert "<progress" in waiting
+    assert "Cancel the preview" in waiting
+    assert "Pods placed in the first session" in shown
+    assert "before 8" in shown
+    assert "after 2" in shown
+    assert Queue.objects.get(name="vision").deserved.to_quantities() == {"cpu": "8"}
+
+
+def test_a_preview_is_cancelled_and_an_old_one_is_not_shown_for_a_changed_set():
+    made = create_change_set("less", [edit("vision", weight=3)], by=person("admin"))
+    admin = signed_in("admin")
+    admin.post(f"/changes/{made.pk}/preview/")
+    admin.post(f"/changes/{made.pk}/cancel/")
+    assert Preview.objects.get().state == "Cancelled"
+
+    admin.post(f"/changes/{made.pk}/preview/")
+    work_out_previews()
+    assert "no promise" in text(admin.get(f"/changes/{made.pk}/"))
+    admin.post(f"/changes/{made.pk}/add/", {"yaml": manifest("batch", weight=3)})
+    assert "no promise" not in text(admin.get(f"/changes/{made.pk}/"))

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduler', '0040_change_sets'),
+        ('scheduler', '0042_native_podgroups'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,49 @@
+"""vcctl whatif."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dashboard.cli.files import whatif
+from scheduler.services.change_sets.preview_runs import work_out_previews
+from tests.dashboard.cli.conftest import Type
+from tests.worlds import node, run_session
+
+
+@pytest.fixture(autouse=True)
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker is at work while the command waits."""
+    monkeypatch.setattr(whatif.time, "sleep", lambda _: work_out_previews())
+
+
+def test_a_file_is_tried_out_and_nothing_is_changed(vcctl: Type, tmp_path: Path):
+    node("n1", cpu="8", memory="32Gi")
+    vcctl("vcctl queue create a --weight 2")
+    vcctl("vcctl job run -N train -q a")
+    run_session()
+    file = tmp_path / "set.yaml"
+    file.write_text("kind: Queue\nmetadata: {name: a}\nspec: {deserved: {cpu: 4}}\n")
+
+    told = vcctl(f"vcctl whatif -f {file} --minutes 10")
+
+    assert "Pods placed in the first session" in told.out
+    assert "a: deserved cpu" in told.out
+    assert vcctl("vcctl queue get a -o json").json["spec"]["deserved"] == {}
+    status = vcctl(f"vcctl whatif -f {file} -o json").json["status"]
+    assert status["state"] == "Done"
+
+
+def test_a_lost_node_and_what_is_refused(vcctl: Type, tmp_path: Path):
+    node("n1", cpu="8", memory="32Gi")
+    vcctl("vcctl queue create a")
+    file = tmp_path / "set.yaml"
+    file.write_text("kind: Queue\nmetadata: {name: b}\nspec: {parent: b}\n")
+
+    assert vcctl("vcctl whatif --lose n1").code == 0
+    assert vcctl("vcctl whatif --lose n9").code != 0
+    assert vcctl("vcctl whatif").code != 0
+    refused = vcctl(f"vcctl whatif -f {file}")
+    assert refused.code != 0
+    assert "its own parent" in refused.err
