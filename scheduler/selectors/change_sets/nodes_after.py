@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from scheduler.admission.reading.cluster import read_node
 from scheduler.domain.change_sets import NODE, ChangeItem
-from scheduler.domain.nodes import ForeignPods, Node, Taint
+from scheduler.domain.nodes import Node, Taint
+from scheduler.domain.pod_rules import ForeignPods
 from scheduler.models.bulk import fetch
 from scheduler.selectors.sessions.snapshot_rows import NODE_COLUMNS, node_of
 
