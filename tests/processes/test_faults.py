@@ -32,13 +32,13 @@ IN_SHORT = (
 
 
 def bind_under_faults(
-    plane: ControlPlane, database: str, folder: Path, binds: int, nodes: int, kinds: Sequence[str]
+    plane: ControlPlane, database: str, folder: Path, kinds: Sequence[str], **amounts: int
 ) -> Report:
-    report = run(plane, database, folder, binds=binds, nodes=nodes, seed=3, kinds=kinds)
+    report = run(plane, database, folder, seed=3, kinds=kinds, **amounts)
     for line in report.lines():
         print(line)
     assert report.problems == []
-    assert report.binds >= binds
+    assert report.binds >= amounts["binds"]
     assert all(tally.times for tally in report.tallies.values())
     return report
 
@@ -46,14 +46,15 @@ def bind_under_faults(
 def test_gangs_are_bound_whole_whatever_fails(
     control_plane: ControlPlane, postgres_database: str, tmp_path: Path
 ):
-    bind_under_faults(control_plane, postgres_database, tmp_path, 200, 10, IN_SHORT)
+    bind_under_faults(control_plane, postgres_database, tmp_path, IN_SHORT, binds=200, nodes=10)
 
 
 @pytest.mark.long
 def test_thousands_of_binds_under_all_kinds_of_faults(
     control_plane: ControlPlane, postgres_database: str, tmp_path: Path
 ):
-    bind_under_faults(control_plane, postgres_database, tmp_path, LONG, 40, list(KINDS))
+    amounts = {"binds": LONG, "nodes": 40, "rounds": 3}
+    bind_under_faults(control_plane, postgres_database, tmp_path, list(KINDS), **amounts)
 
 
 def test_the_time_of_day_of_a_process_can_be_wrong():

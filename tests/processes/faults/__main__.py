@@ -1,5 +1,5 @@
-"""python -m tests.processes.faults [--binds N] [--nodes N] [--seed N] [--only WORDS]: faults of
-every kind while gangs are bound on a real API server, and the table of what was found.
+"""python -m tests.processes.faults [--binds N] [--rounds N] [--only WORDS]: faults of every
+kind while gangs are bound on a real API server, and the table of what was found.
 
 Ends with 1 if anything was wrong.
 """
@@ -33,6 +33,7 @@ def main(arguments: list[str]) -> int:
                 nodes=options.nodes,
                 seed=options.seed,
                 kinds=kinds,
+                rounds=options.rounds,
             )
     for line in report.lines():
         print(line)
@@ -44,6 +45,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.processes.faults", description=__doc__)
     parser.add_argument("--binds", type=int, default=5000, help="at least so many")
     parser.add_argument("--nodes", type=int, default=40, help="of 16 cores")
+    parser.add_argument("--rounds", type=int, default=3, help="each kind at least so often")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="kinds of faults with these words in them")
     parser.add_argument("--keep-logs", type=Path, help="a folder for what the processes wrote")

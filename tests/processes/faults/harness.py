@@ -38,6 +38,7 @@ class Tally:
     """Of one kind of fault."""
 
     times: int = 0
+    binds: int = 0  # while it lasted
     longest_stand: float = 0.0  # seconds from its end until the next bind
     problems: list[str] = field(default_factory=list)
 
@@ -54,12 +55,13 @@ class Report:
     problems: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        yield f"{'fault':36} {'times':>5} {'problems':>8} {'next bind after it, at most':>28}"
+        yield f"{'fault':36} {'times':>5} {'binds':>6} {'problems':>8} {'next bind, at most':>20}"
         for name, tally in self.tallies.items():
             stand = f"{tally.longest_stand:.1f} s"
-            yield f"{name:36} {tally.times:>5} {len(tally.problems):>8} {stand:>28}"
+            found = len(tally.problems)
+            yield f"{name:36} {tally.times:>5} {tally.binds:>6} {found:>8} {stand:>20}"
         times = sum(tally.times for tally in self.tallies.values())
-        yield f"{'all':36} {times:>5} {len(self.problems):>8}"
+        yield f"{'all':36} {times:>5} {self.binds:>6} {len(self.problems):>8}"
         yield (
             f"{self.binds} binds and {self.looks} looks in {self.seconds:.0f} s; "
             f"{self.asked_again} decisions were carried out in more than one attempt; "
@@ -70,11 +72,14 @@ class Report:
 
 
 class Harness:
-    def __init__(self, scene: Scene, database: str, binds: int, kinds: Sequence[str]) -> None:
+    def __init__(
+        self, scene: Scene, database: str, binds: int, kinds: Sequence[str], rounds: int
+    ) -> None:
         self._scene = scene
         self._database = database
         self._binds = binds
         self._kinds = kinds
+        self._rounds = rounds
         self._is_over = threading.Event()  # no more faults
         self._is_quiet = threading.Event()  # the last one has ended
         self._is_done = threading.Event()  # nothing needs its processes any more
@@ -103,9 +108,9 @@ class Harness:
         self._report.problems = load.problems
 
     def _is_enough(self) -> bool:
-        """So many binds, and each kind of fault at least once."""
-        times = [tally.times for tally in self._report.tallies.values()]
-        return self._scene.load.binds >= self._binds and all(times)
+        """So many binds, and each kind of fault so often."""
+        fewest = min(tally.times for tally in self._report.tallies.values())
+        return self._scene.load.binds >= self._binds and fewest >= self._rounds
 
     def _look_until(self, is_so: Callable[[], bool], what: str, *, goes_on: bool = True) -> None:
         load = self._scene.load
@@ -126,14 +131,23 @@ class Harness:
     @contextmanager
     def _faults(self) -> Iterator[None]:
         """What a thread has started is killed when the thread ends, so it stays to the end."""
-        thread = threading.Thread(target=self._make_faults, name="faults")
-        thread.start()
+        threads = [
+            threading.Thread(target=self._make_faults, name="faults"),
+            threading.Thread(target=self._keep_comparing, name="compare"),
+        ]
+        for thread in threads:
+            thread.start()
         try:
             yield
         finally:
             self._is_over.set()
             self._is_done.set()
-            thread.join()
+            for thread in threads:
+                thread.join()
+
+    def _keep_comparing(self) -> None:
+        while not self._is_done.wait(_LOOK_SECONDS):
+            self._scene.load.compare()
 
     def _has_no_fault(self) -> bool:
         return self._is_quiet.is_set()
@@ -152,11 +166,13 @@ class Harness:
         load = self._scene.load
         tally = self._report.tallies[name]
         before = len(load.problems)
+        binds = load.binds
         print(f"{time.strftime('%H:%M:%S')} {load.binds:5} binds; {name}", flush=True)
         try:
             KINDS[name](self._scene)
         except Exception as problem:  # the rest of the run is still worth something
             load.problems.append(f"{name} could not be made: {problem!r}")
+        tally.binds += load.binds - binds
         tally.longest_stand = max(tally.longest_stand, self._seconds_to_next_bind())
         tally.times += 1
         tally.problems += load.problems[before:]
@@ -215,8 +231,9 @@ def run(
     nodes: int,
     seed: int,
     kinds: Sequence[str],
+    rounds: int = 1,
 ) -> Report:
-    """On a clean control plane and an empty database."""
+    """On a clean control plane and an empty database. Each kind comes at least `rounds` times."""
     chance = random.Random(seed)
     folder.mkdir(parents=True, exist_ok=True)
     allow_everything(plane)
@@ -236,7 +253,7 @@ def run(
         )
         scene = Scene(plane, proxy, fumarole, load, chance)
         load.make_nodes()
-        return Harness(scene, database, binds, kinds).run()
+        return Harness(scene, database, binds, kinds, rounds).run()
 
 
 def _through(proxy: Proxy, kubeconfig: Path, path: Path) -> Path:

@@ -7,6 +7,7 @@ kept in `problems`, with the second in which it was seen.
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,7 @@ class Load:
         self.nodes_of_pods: dict[str, str] = {}  # by uid, of all that were ever seen
         self.looks = 0
         self._seen_at: dict[str, float] = {}
+        self._lock = threading.Lock()  # an older list must not be compared with a newer one
         self._deleted_nodes: dict[str, float] = {}  # and when
         self.made_again = 0
         self.made_again_unseen = 0
@@ -87,14 +89,11 @@ class Load:
 
     def look(self, *, goes_on: bool) -> None:
         """Compare, and take the next step of each gang. New ones come only while it goes on."""
-        try:
-            nodes = self._client.list(NODES)
-            pods = self._client.list(PODS, NAMESPACE)
-        except ApiError:
-            return  # the server is away
-        self.looks += 1
+        found = self.compare()
+        if found is None:
+            return
+        nodes, pods = found
         by_name = {pod["metadata"]["name"]: pod for pod in pods}
-        self._check(nodes, pods)
         self._make_pods_of_lost_nodes_again({node["metadata"]["name"] for node in nodes}, by_name)
         self._note_lost(by_name)
         self._note_whole(by_name)
@@ -103,6 +102,18 @@ class Load:
             self._end_old_ones()
         if goes_on:
             self._make_new_ones()
+
+    def compare(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+        """All nodes and pods that the API server has; None while it is away."""
+        with self._lock:
+            try:
+                nodes = self._client.list(NODES)
+                pods = self._client.list(PODS, NAMESPACE)
+            except ApiError:
+                return None
+            self.looks += 1
+            self._check(nodes, pods)
+            return nodes, pods
 
     def is_settled(self) -> bool:
         return all(gang.whole_at is not None for gang in self._gangs.values())

@@ -61,6 +61,8 @@ class Proxy:
         self.port = server.sockets[0].getsockname()[1]
         self._is_ready.set()
         self._loop.run_forever()
+        tasks = asyncio.all_tasks(self._loop)
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -19,7 +19,7 @@ from scheduler.services.cluster.decision_claims import claim_decisions
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.half_bound import settle_half_bound_gangs
 from scheduler.services.cluster.mirror.state import note_heard
-from tests.control_plane.fake.faults import Answer
+from tests.control_plane.fake.faults import Answer, Late
 from tests.scheduled import BINDING, open_decisions, phase, phases
 
 pytestmark = [pytest.mark.django_db]
@@ -55,6 +55,45 @@ def test_a_storm_of_429_is_answered_with_the_pause_that_the_server_asks_for(clus
     assert len(cluster.binds()) == 2
     soonest = Decision.objects.order_by("retry_at")[0].retry_at
     assert soonest > timezone.now() + timedelta(seconds=30)
+
+
+def test_all_that_is_open_is_carried_out_a_chunk_at_a_time(cluster, monkeypatch):
+    monkeypatch.setattr(kubernetes_dispatch, "CHUNK", 2)
+    sizes = []
+    carry_out = kubernetes_dispatch.carry_out
+
+    def note_size(client, decisions, turn):
+        sizes.append(len(decisions))
+        return carry_out(client, decisions, turn)
+
+    monkeypatch.setattr(kubernetes_dispatch, "carry_out", note_size)
+    for number in range(5):
+        cluster.has_pod(f"p{number}")
+    cluster.sits()
+
+    dispatch()
+
+    assert sizes == [2, 2, 1]
+    assert set(phases().values()) == {"Bound"}
+
+
+def test_claims_are_renewed_while_the_server_takes_its_time(decided, monkeypatch):
+    """Else another dispatcher would begin the same."""
+    monkeypatch.setattr(kubernetes_dispatch, "RENEW_SECONDS", 0.05)
+    claims = set()
+    renew = kubernetes_dispatch.renew_claims
+
+    def note_claim(decisions):
+        renew(decisions)
+        claims.add(Decision.objects.get().claimed_at)
+
+    monkeypatch.setattr(kubernetes_dispatch, "renew_claims", note_claim)
+    decided.server.plan("POST", BINDING, Late(0.5))
+
+    dispatch()
+
+    assert len(claims) > 2
+    assert phase("p") == "Bound"
 
 
 # Two dispatchers
