@@ -171,16 +171,23 @@ class Session(PluginDispatch):
         return self.active_rows(short)
 
     def starving_gangs(self) -> list[Gang]:
-        """Active gangs that may be tried and are short of what they need."""
+        """Active gangs that may be tried and are short of what they need.
+
+        Not those that rules between pods bind: victims are chosen one by one for the room that
+        they leave, and nobody looks what their going means for the rules.
+        """
         gangs = [self.gang(row) for row in self.starving_rows().tolist()]
-        return [gang for gang in gangs if self.may_take_room(gang)]
+        return [gang for gang in gangs if self.may_take_room(gang) and not self._is_ruled(gang)]
+
+    def _is_ruled(self, gang: Gang) -> bool:
+        return self.pod_rules is not None and self.pod_rules.bind(gang)
 
     def may_take_room(self, gang: Gang) -> bool:
         """Not if it is in a line that stands still, has what it needs, or cannot be tried."""
         if gang.row in self.positions_in_line:
             return False
-        if self.pod_rules is not None and self.pod_rules.bind(gang):
-            return False  # victims are chosen by the room that they leave, not by rules
+        if self.pod_rules is not None and self.pod_rules.want_company(gang):
+            return False  # the next gang might make its company go
         return self.job_starving(gang) and self.refuse_job(gang) is None
 
     def rows_to_admit(self) -> Rows:

@@ -33,18 +33,24 @@ class Search:
 
 
 class FailedSearches:
-    """By queue. Gangs of pods that are not alike are not kept."""
+    """By queue. Of gangs of pods that are not alike only those are kept that rules bind, and they
+    settle only the same again.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._state = session.queue_usage.state
         self._by_queue: dict[int, list[Search]] = {}
+        self._ruled: set[tuple[object, ...]] = set()
 
     def include(self, gang: Gang, *, is_bound: bool = False) -> bool:
         """Whether a search for this gang must fail."""
         if self._session.queue_usage.state != self._state:
             self._state = self._session.queue_usage.state
             self._by_queue.clear()
+            self._ruled.clear()
+        if self._ruled and self._key_of(gang, is_bound) in self._ruled:
+            return True
         earlier = self._by_queue.get(gang.queue)
         if not earlier:
             return False
@@ -55,10 +61,20 @@ class FailedSearches:
         search = self._search_for(gang, is_bound)
         if search is not None and not gang.ready:
             self._by_queue.setdefault(gang.queue, []).append(search)
+        if search is None and self._is_ruled(gang):
+            self._ruled.add(self._key_of(gang, is_bound))
+
+    def _is_ruled(self, gang: Gang) -> bool:
+        rules = self._session.pod_rules
+        return rules is not None and rules.bind(gang)
+
+    def _key_of(self, gang: Gang, is_bound: bool) -> tuple[object, ...]:
+        """Just the same again: what rules mean for more or larger pods nobody knows."""
+        return (gang.queue, is_bound, gang.ready, *missing_runs(self._session, gang))
 
     def _search_for(self, gang: Gang, is_bound: bool) -> Search | None:
         runs = missing_runs(self._session, gang)
-        if len(runs) != 1:
+        if len(runs) != 1 or self._session.is_bound_by_rules(runs[0][0]):
             return None
         pod_class, count = runs[0]
         suitable = self._session.node_scores(pod_class).suitable

@@ -26,6 +26,7 @@ from scheduler.engine.eviction.gang_victims import (
 )
 from scheduler.engine.eviction.greedy_choice import GreedyChoice
 from scheduler.engine.eviction.limits import QueueLimits
+from scheduler.engine.eviction.ruled_layout import lay_out_by_rules
 from scheduler.engine.eviction.victim_table import Offered
 from scheduler.engine.future_places import Runs
 from scheduler.engine.grounds import Choice
@@ -66,6 +67,7 @@ class VictimSearch:
         self.runs: Runs = missing_runs(session, gang)
         self._limits = QueueLimits(session, gang)
         self._room = _room_for(session, gang)
+        self._is_ruled = session.pod_rules is not None and session.pod_rules.bind(gang)
 
     def find(self) -> Plan | None:
         """The victims and the places; None if no allowed set makes room for the whole gang."""
@@ -87,7 +89,7 @@ class VictimSearch:
         return self._layout(()) is not None
 
     def has_room_without_all(self) -> bool:
-        """Whether the whole gang fits once all possible victims are gone."""
+        """Whether the whole gang fits once all possible victims are gone, by room alone."""
         if not self._limits.allow_after(self.victims):
             return False
         room = self._room + self.victims.freed_by_node()
@@ -145,6 +147,8 @@ class VictimSearch:
             return None
         room = self._room.copy()
         release_room(self.session, room, chosen)
+        if self._is_ruled:
+            return lay_out_by_rules(self.session, room, self.runs, chosen)
         return lay_out(self.session, room, self.runs)
 
 

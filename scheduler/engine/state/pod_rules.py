@@ -6,7 +6,7 @@ placement and eviction. So a question about all nodes is one look into an array 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from scheduler.engine.state.gang import Gang
 
 NO_DOMAIN = -1
+MOST_SEARCHES = 20_000
+"""So many nodes are looked for in a session for pods whose victims would have to go. Each search is
+about as dear as placing a pod, and large gangs with many possible victims ask for very many.
+"""
 _TAKES_A_PLACE = OCCUPIES_NODE | status_mask(PodStatus.PIPELINED)
 
 
@@ -167,6 +171,7 @@ class PodRuleCounts:
         self._rules: dict[int, ClassRules] = {}
         self._anti_terms = self._all_anti_terms()
         self.bound = self._bound_classes()
+        self.searches_left = MOST_SEARCHES
 
     @classmethod
     def of(cls, session: Session) -> PodRuleCounts | None:
@@ -203,14 +208,18 @@ class PodRuleCounts:
         pods = self._session.tasks.pending_pods(gang)
         return bool(self.bound[self._session.pod_classes[pods]].any())
 
+    def want_company(self, gang: Gang) -> bool:
+        """Whether a pod of the gang that has no place must run beside others."""
+        pods = self._session.tasks.pending_pods(gang)
+        return any(self._wants_company(pod) for pod in pods)
+
+    def _wants_company(self, pod: int) -> bool:
+        value = self._classes.values[self._session.pod_classes[pod]]
+        return bool(value.constraint.rules.affinity)
+
     def company_last(self, pods: Sequence[int]) -> list[int]:
         """These pods in the same order, but those last that must run beside others."""
-
-        def wants_company(pod: int) -> bool:
-            value = self._classes.values[self._session.pod_classes[pod]]
-            return bool(value.constraint.rules.affinity)
-
-        return sorted(pods, key=wants_company)
+        return sorted(pods, key=self._wants_company)
 
     # Questions
 
@@ -241,6 +250,14 @@ class PodRuleCounts:
         return tuple(found)
 
     # Changes
+
+    def prepare(self, pod_classes: Iterable[int]) -> None:
+        """Count what these classes look at, from the state of the session as it is now.
+
+        To be called before changes that only these counts are told of.
+        """
+        for pod_class in pod_classes:
+            self._rules_of(pod_class)
 
     def place(self, pod_class: int, nodes: Sequence[int], sign: int) -> None:
         """Pods of this class take these nodes (sign 1), or no longer do (-1)."""
