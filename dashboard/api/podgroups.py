@@ -18,6 +18,7 @@ from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import iso_time, podgroup_object
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.http.visibility import Visibility
+from dashboard.present.start_times import start_object
 from scheduler.domain.access import Access
 from scheduler.domain.no_reclaim import ReclaimAnswer, visible_figures
 from scheduler.domain.shown_phases import shown_phase
@@ -25,6 +26,7 @@ from scheduler.models import PodGroup, Queue
 from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.jobs.gangs import WAITING, place_in_line, pods_by_phase
 from scheduler.selectors.jobs.page import gang_named, last_eviction
+from scheduler.selectors.jobs.start_times import expected_starts
 from scheduler.selectors.jobs.timeline import Span, TimelineEntry, timeline_of
 from scheduler.services.jobs import podgroups
 from scheduler.services.jobs.reclaim import why_no_reclaim
@@ -136,6 +138,7 @@ class PodGroups(ManifestSet):
             **explanation(found),
             "reclaim": reclaim_object(why_no_reclaim(gang), visibility),
             "lastEviction": last_eviction_object(gang, visibility),
+            "expectedStart": start_object(expected_starts([gang.pk]).get(gang.pk)),
         }
         return self.response_with(answer)
 

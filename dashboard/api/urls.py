@@ -14,6 +14,7 @@ from dashboard.api import (
     cluster,
     comparison,
     forecast,
+    forecasts,
     grants,
     history,
     jobs,
@@ -68,6 +69,7 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy/presets": policy.PolicyPresets,
     "cluster": cluster.Cluster,
     "comparison": comparison.ComparisonTotals,
+    "forecasts": forecasts.Forecasts,
     "cluster/pause": cluster.ClusterPause,
     "cluster/resume": cluster.ClusterResume,
 }

@@ -59,6 +59,7 @@ COMMANDS: Final = {
     "unpause": "cluster.pause",
     "comparison": "sessions.comparison",
     "audit": "records.audit",
+    "forecasts": "records.forecasts",
     "api": "raw",
     "login": "accounts.login",
     "whoami": "accounts.login",

@@ -42,12 +42,14 @@ PLACES = (
     Place("Sessions", "sessions", "sessions", "/sessions/"),
     Place("Comparison", "comparison", "half", "/comparison/"),
     Place("Changes", "change-sets", "changes", "/changes/"),
+    Place("Forecasts", "forecasts", "clock", "/insights/forecasts/"),
     Place("Activity", "activity", "activity", "/activity/"),
     Place("Policy", "policy", "policy", "/policy/"),
     Place("Users", "users", "user", "/users/"),
 )
 FOR_ADMINS = ("users",)
 FOR_VIEWERS = (
+    "forecasts",
     "nodes",
     "sessions",
     "comparison",

@@ -44,6 +44,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "scheduling-command": "cluster/",
     "session": "sessions/{number}/",
     "comparison": "comparisons/",
+    "forecasts": "forecasts/",
     "change-sets": "changes/",
     "change-set-new": "changes/",
     "change-set": "changes/{number}/",

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 
 from dashboard.present.amounts import in_page_order, with_unit
+from dashboard.present.start_times import present_start
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.jobs.commands import NotPossible, command
@@ -28,11 +30,12 @@ COLUMNS = {
     "request": "Asks for",
     "priority": "Priority",
     "wait": "Waited",
+    "when": "Starts",
     "age": "Age",
     "finished": "Ended",
     "reason": "Why it waits",
 }
-DEFAULT_COLUMNS = ("name", "queue", "owner", "state", "gang", "request", "wait", "reason")
+DEFAULT_COLUMNS = ("name", "queue", "owner", "state", "gang", "request", "wait", "when", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def present_job(row: JobRow) -> dict[str, Any]:
         "started_at": row.started_at,
         "finished_at": row.finished_at,
         "waited": _waited(row),
+        "start": present_start(row.expected, timezone.now()),
     }
 
 

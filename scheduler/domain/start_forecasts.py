@@ -30,8 +30,10 @@ UNSEEN: Final = 2.0
 """What a range is wider for what has not been seen yet: this, divided by the episodes, of the
 logarithm of the wait. With ten episodes a fifth.
 """
-MOST: Final = 600
+MOST: Final = 2000
 """Of the newest: what was usual long ago is not any more."""
+MOST_OF_EPISODE: Final = 25
+"""More of one episode teach nothing."""
 SMALLEST: Final = 5.0
 """Seconds added before two waits are compared: nobody minds a start that is a second late."""
 BANDS: Final = (30.0, 120.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 12 * 3600.0)
@@ -40,7 +42,9 @@ LONGEST_EPISODE: Final = 86_400.0
 ANY: Final = "*"
 
 Case = tuple[str, str, int]
-"""Queue, size and band; `ANY` and -1 where it does not matter."""
+"""Queue, size and band; `ANY` where it does not matter."""
+Episode = tuple[str, int, int]
+"""Queue, band, and the number of a span of time."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -83,7 +87,7 @@ class Past:
     made_at: float = 0.0
 
     @property
-    def episode(self) -> tuple[str, int, int]:
+    def episode(self) -> Episode:
         """Forecasts of one queue that are about as far apart as the wait is long rest on the same
         things, and are right or wrong together.
         """
@@ -117,13 +121,16 @@ class Calibration:
 
     def __init__(self, past: Iterable[Past]) -> None:
         errors: defaultdict[Case, list[_Error]] = defaultdict(list)
+        of_episode: Counter[tuple[Case, Episode]] = Counter()
         for each in past:
             if not each.is_over and each.actual <= each.waits.high:
                 continue  # nobody knows yet
             error = _error(each)
             for case in cases_of(each.queue, each.size, each.waits.band):
-                if len(errors[case]) < MOST:
+                known = of_episode[case, error.episode]
+                if known < MOST_OF_EPISODE and len(errors[case]) < MOST:
                     errors[case].append(error)
+                    of_episode[case, error.episode] += 1
         self._margins: dict[Case, _Margins] = {}
         for case, found in errors.items():
             margins = _margins(found)
@@ -168,7 +175,7 @@ class _Error:
 
     early: float
     late: float
-    episode: tuple[str, int, int]
+    episode: Episode
 
 
 def _error(past: Past) -> _Error:

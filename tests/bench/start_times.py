@@ -55,7 +55,7 @@ class Forecast:
     """One that is kept. `given` is the range that a reader would have seen."""
 
     at: float
-    gang: Gang
+    gang: Gang | _KeptGang
     queue: str
     size: str
     waits: Waits
@@ -63,7 +63,7 @@ class Forecast:
 
     def past(self, now: float) -> Past:
         started = self.gang.started_at
-        if started is None:
+        if started is None or started > now:
             so_far = now - self.at
             return Past(self.queue, self.size, self.waits, so_far, is_over=False, made_at=self.at)
         return Past(self.queue, self.size, self.waits, started - self.at, made_at=self.at)
@@ -233,6 +233,37 @@ def figures(rows: Sequence[Forecast], now: float) -> list[float]:
     ]
 
 
+def ranges_again(path: str) -> ForecastsAgain:
+    """Forecasts that were kept in a file get the ranges that they would get now.
+
+    Each look knows what had happened by then, as in the run itself.
+    """
+    with open(path) as file:
+        document = json.load(file)
+    rows = document["rows"]
+    found: list[Forecast] = []
+    for look in sorted({row["at"] for row in rows}):
+        calibration = Calibration(each.past(look) for each in reversed(found))
+        for row in (row for row in rows if row["at"] == look):
+            waits = Waits(*row["waits"])
+            started = row["at"] + row["actual"] if row["isOver"] else None
+            gang = _KeptGang(started)
+            given = calibration.range_of(row["queue"], row["size"], waits)
+            found.append(Forecast(look, gang, row["queue"], row["size"], waits, given))
+    return ForecastsAgain(found, document["now"])
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptGang:
+    started_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastsAgain:
+    forecasts: list[Forecast]
+    now: float
+
+
 BANDS: Final = ((60.0, "1 min"), (600.0, "10 min"), (3600.0, "1 h"), (6 * 3600.0, "6 h"))
 
 
@@ -253,10 +284,32 @@ def report(run: ForecastingRun) -> dict[str, Any]:
         "kept": len(run.forecasts),
         "withoutRange": sum(1 for each in run.forecasts if each.given is None),
         "unknown": dict(run.unknown),
-        "byQueue": table(run.forecasts, end, lambda each: each.queue),
-        "bySize": table(run.forecasts, end, lambda each: SIZE_WORDS[each.size]),
-        "byWait": table(run.forecasts, end, by_wait),
+        **tables(run.forecasts, end),
     }
+
+
+def tables(forecasts: Sequence[Forecast], end: float) -> dict[str, Any]:
+    return {
+        "byQueue": table(forecasts, end, lambda each: each.queue),
+        "bySize": table(forecasts, end, lambda each: SIZE_WORDS[each.size]),
+        "byWait": table(forecasts, end, by_wait),
+        "byEpisode": by_episode(forecasts, end),
+    }
+
+
+def by_episode(forecasts: Sequence[Forecast], end: float) -> list[float]:
+    """How many spans of time of a queue had forecasts, and how often they held if each span counts
+    as one: a thousand gangs that wait for the same job are right or wrong together.
+    """
+    held: defaultdict[object, list[bool]] = defaultdict(list)
+    for each in forecasts:
+        answer = each.held(end)
+        if answer is not None:
+            held[each.past(end).episode].append(answer)
+    if not held:
+        return [0, 0.0]
+    parts = [sum(answers) / len(answers) for answers in held.values()]
+    return [len(parts), round(sum(parts) / len(parts), 3)]
 
 
 def philly(days: float) -> tuple[Cluster, list[LoadJob], float]:
@@ -282,7 +335,12 @@ def main() -> None:
     parser.add_argument(
         "--keep", default="", help="a file for every forecast, with what came of it"
     )
+    parser.add_argument("--again", default="", help="only new ranges for the forecasts of a file")
     given = parser.parse_args()
+    if given.again:
+        again = ranges_again(given.again)
+        print(json.dumps(tables(again.forecasts, again.now), indent=1))
+        return
     if given.load == "philly":
         cluster, jobs, seconds = philly(given.days)
     else:

@@ -64,6 +64,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "session": ("/sessions/1/",),
     "scheduling-command": ("/sessions/-/pause/", "/sessions/-/resume/"),
     "comparison": ("/comparison/", "/comparison/?kind=all"),
+    "forecasts": ("/insights/forecasts/", "/insights/forecasts/?window=24h"),
     "change-sets": ("/changes/", "/changes/?state=draft", "/changes/?state=red"),
     "change-set-new": ("/changes/-/new/",),
     "activity": ("/activity/",),

@@ -86,7 +86,7 @@ def test_a_gang_that_waits_for_longer_than_foretold_counts_before_it_starts():
 
 
 def test_the_newest_cases_count():
-    newest_first = [*[past(60.0)] * 600, *[past(6000.0)] * 5000]
+    newest_first = [*[past(60.0)] * 2000, *[past(6000.0)] * 5000]
 
     found = Calibration(apart(newest_first)).range_of("q", "gpu-1", Waits(500.0, 600.0, 700.0))
 

@@ -216,6 +216,29 @@ ComparisonTotals = object_shape(
         counts=s.DictField(child=s.IntegerField(), help_text="by verdict"),
     )(),
 )
+_Accuracy = shape(
+    "Accuracy",
+    queue=text(),
+    size=text(help_text="a class of sizes, such as gpu-8: more than 4 and up to 8 GPUs"),
+    known=s.IntegerField(help_text="forecasts that could be compared with what happened"),
+    held=s.IntegerField(help_text="of these, starts in the range that was foretold"),
+    coverage=s.FloatField(allow_null=True, help_text="unset where too few are known"),
+    medianErrorSeconds=s.FloatField(allow_null=True),
+    medianWidthSeconds=s.FloatField(allow_null=True),
+    message=text(help_text="that too few are known"),
+)
+ForecastAccuracy = object_shape(
+    "ForecastAccuracy",
+    Empty(),
+    shape(
+        "ForecastAccuracyStatus",
+        window=s.CharField(),
+        stated=s.FloatField(help_text="the part of all starts that shall lie in their range"),
+        lookedAheadAt=maybe_moment(),
+        whole=_Accuracy(),
+        rows=_Accuracy(many=True),
+    )(),
+)
 Event = object_shape(
     "Event",
     shape(

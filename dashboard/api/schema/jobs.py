@@ -135,6 +135,16 @@ PodGroupStatus = shape(
 )
 PodGroup = object_shape("PodGroup", PodGroupSpec(), PodGroupStatus(), namespaced=True)
 PodGroupManifest = manifest_shape("PodGroup", PodGroupSpec(required=False), namespaced=True)
+ExpectedStart = shape(
+    "ExpectedStart",
+    earliest=maybe_moment(),
+    latest=maybe_moment(),
+    madeAt=moment(),
+    coverage=s.FloatField(help_text="the part of all starts that shall lie in their range"),
+    cases=s.IntegerField(help_text="past forecasts that it rests on"),
+    noEstimate=text(help_text="why there is none, in a word"),
+    message=text(help_text="the same in a sentence"),
+)
 Check = shape(
     "Check",
     name=s.CharField(help_text="what was asked, such as capability, deserved, cluster, node"),
@@ -185,6 +195,9 @@ Explanation = shape(
     owner=text(help_text="whom to ask: the owner of its queue, or of the nearest queue above it"),
     reclaim=_Reclaim(allow_null=True, help_text="why it takes no room from other queues"),
     lastEviction=_LastEviction(allow_null=True),
+    expectedStart=ExpectedStart(
+        allow_null=True, help_text="unset where it does not wait, or nobody has looked ahead yet"
+    ),
 )
 TimeSpent = shape(
     "TimeSpent",

@@ -207,7 +207,7 @@ def view_job(
     if form in output.PLAIN_FORMATS:
         output.show_value(job, form)
         return
-    for label, value in _job_facts(job):
+    for label, value in (*_job_facts(job), *_start_facts(job, place, wanted)):
         output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
     _print_tasks(job)
     _print_pods(place, wanted)
@@ -238,6 +238,28 @@ def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
     reason = (status.get("podgroup") or {}).get("reason")
     if reason:
         yield "Waits", f"{reason['code']}: {reason['message']}"
+
+
+def _start_facts(job: Row, place: str, name: str) -> Iterable[tuple[str, object]]:
+    """When it is expected to start, while it waits."""
+    podgroup = job["status"].get("podgroup") or {}
+    if podgroup.get("phase") not in ("Pending", "Inqueue"):
+        return
+    answer = api().get(path("podgroups", place, name, "explain"))
+    words = _start_words(answer.get("expectedStart"))
+    if words:
+        yield "Starts", words
+
+
+def _start_words(expected: Row | None) -> str:
+    """ "between 14:20:00 and 14:50:00, in 80% of cases"; empty where nobody has looked ahead."""
+    if not expected:
+        return ""
+    if not expected["earliest"]:
+        return f"no estimate. {expected['message']}"
+    earliest = output.clock(expected["earliest"])
+    latest = output.clock(expected["latest"])
+    return f"between {earliest} and {latest}, in {expected['coverage']:.0%} of cases"
 
 
 def _print_tasks(job: Row) -> None:
@@ -302,6 +324,8 @@ def explain_job(
         return
     words = _why_waiting(answer, job["spec"]["queue"])
     output.line(f"{place}/{wanted} ({answer['phase']}): {words}")
+    if starts := _start_words(answer.get("expectedStart")):
+        output.line(f"Starts: {starts}")
     if answer.get("reclaim"):
         output.line(f"Reclaim: {answer['reclaim']['message']}")
     if answer.get("lastEviction"):

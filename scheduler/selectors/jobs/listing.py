@@ -7,7 +7,7 @@ the table holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,8 +18,9 @@ from scheduler.domain.filters import Comparison, Condition
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.shown_phases import STOPPING, shown_phase
-from scheduler.models import Job, Pod, PodGroup, Queue
+from scheduler.models import ExpectedStart, Job, Pod, PodGroup, Queue
 from scheduler.models.workload import LIVE_PHASES
+from scheduler.selectors.jobs.start_times import expected_starts
 
 WAITING = ("Pending", "Inqueue")
 REASON_CODES = tuple(code.value for code in ReasonCode)
@@ -52,6 +53,7 @@ class JobRow:
     finished_at: datetime | None
     members: Mapping[str, int] = field(default_factory=dict)
     request: Resources = NOTHING
+    expected: ExpectedStart | None = None  # of one that waits, if anybody has looked ahead
 
     @property
     def key(self) -> str:
@@ -346,15 +348,16 @@ def count_up_to(found: QuerySet[PodGroup], most: int = COUNTED_AT_MOST) -> int:
 
 
 def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
-    """With their pods: one query for all of them.
+    """With their pods: one query for all of them. One more for those that wait.
 
     The queue and job must have been selected with them.
     """
     members, requests = _members_by_group([group.pk for group in groups])
+    expected = expected_starts(group.pk for group in groups if group.phase in WAITING)
     rows = []
     for group in groups:
         row = _job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING))
-        rows.append(row)
+        rows.append(replace(row, expected=expected.get(group.pk)))
     return tuple(rows)
 
 

@@ -45,7 +45,7 @@ TAKEN_FOR: Final = timedelta(minutes=3)
 LEARN_EVERY: Final = timedelta(minutes=5)
 LEARN_FIRST_EVERY: Final = timedelta(seconds=30)
 """While nothing was learnt yet."""
-PAST_LOOKED_AT: Final = 5_000
+PAST_LOOKED_AT: Final = 20_000
 BATCH: Final = 500
 
 

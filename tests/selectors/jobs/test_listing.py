@@ -123,14 +123,14 @@ def test_pages_are_turned_there_and_back(monkeypatch: pytest.MonkeyPatch):
 
 def test_more_jobs_need_no_more_queries(django_assert_num_queries: Any):
     live = [Condition("state", values=("live",))]
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         job_page(jobs_matching(live, None))
     queue = Queue.objects.get(name="batch")
     PodGroup.objects.bulk_create(
         PodGroup(namespace="many", name=f"g-{number}", queue=queue) for number in range(300)
     )
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         assert len(job_page(jobs_matching(live, None)).rows) == selector.PAGE
     assert count_up_to(jobs_matching(live, None), most=100) == 101
 

@@ -121,6 +121,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "destroy": ("admin", "admin"),
     },
     "comparison": {"get": MEMBER},
+    "forecasts": {"get": MEMBER},
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/presets": {"get": MEMBER},
     "policy/validate": {"post": MEMBER},

@@ -1,0 +1,209 @@
+"""/insights/forecasts/, its API, and expected starts on the pages of jobs."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.utils import timezone
+
+from scheduler.domain.start_forecasts import Why
+from scheduler.models import ExpectedStart, Grant, PodGroup, Queue, StartForecast
+from scheduler.selectors.jobs.start_times import FEWEST
+from tests.dashboard.work import text as source
+from tests.worlds import job, node, queue, run_session
+
+pytestmark = [pytest.mark.django_db]
+
+
+@pytest.fixture(autouse=True)
+def _past_forecasts() -> None:
+    """Of research 15 of 20 held, of secret none, and of batch there are too few."""
+    for name in ("research", "secret", "batch"):
+        queue(name)
+    foretold("research", 15, actual=100.0)
+    foretold("research", 5, actual=900.0)
+    foretold("secret", FEWEST, actual=900.0)
+    foretold("batch", 3, actual=100.0, size="cpu-1")
+
+
+def text(answer):
+    """What a reader sees of a page."""
+    return " ".join(re.sub(r"<[^>]*>", " ", source(answer)).split())
+
+
+def foretold(queue_name, count, *, actual, size="gpu-8", **fields):
+    made_at = timezone.now() - timedelta(hours=1)
+    rows = []
+    for number in range(count):
+        values = {
+            "podgroup_number": 1000 + number,
+            "podgroup_name": f"default/old-{number}",
+            "queue_name": queue_name,
+            "size": size,
+            "made_at": made_at,
+            "low": 50.0,
+            "median": 90.0,
+            "high": 150.0,
+            "earliest": 60.0,
+            "latest": 180.0,
+            "actual": actual,
+            "ended_at": made_at + timedelta(seconds=actual or 0),
+        }
+        rows.append(StartForecast(**{**values, **fields}))
+    StartForecast.objects.bulk_create(rows)
+
+
+@pytest.fixture
+def admin() -> Client:
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
+    return client
+
+
+@pytest.fixture
+def reader() -> Client:
+    """May see research only."""
+    user = get_user_model().objects.create_user("rita", password="x" * 12)
+    Grant.objects.create(user=user, queue=Queue.objects.get(name="research"), role="viewer")
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_page_shows_coverage_and_error_by_queue_and_size(admin):
+    words = text(admin.get("/insights/forecasts/"))
+
+    assert "research 5 to 8 GPUs 20 75 % 15 of 20 10 s 2 min" in words
+    assert "batch up to 1 CPU 3 too few: 3 of 20 – –" in words
+    assert "stated: 80 %" in words
+
+
+def test_a_reader_sees_only_the_queues_that_they_may_see(reader):
+    words = text(reader.get("/insights/forecasts/"))
+
+    assert "research" in words
+    assert "secret" not in words
+    rows = reader.get("/api/v1/forecasts/").json()["status"]["rows"]
+    assert [row["queue"] for row in rows] == ["research"]
+
+
+def test_whoever_has_no_role_is_told_so():
+    client = Client()
+    client.force_login(get_user_model().objects.create_user("newcomer", password="x" * 12))
+
+    assert client.get("/insights/forecasts/").status_code == 403
+
+
+def test_the_api_says_the_same_in_figures(admin):
+    status = admin.get("/api/v1/forecasts/?queue=research&window=24h").json()["status"]
+
+    assert status["stated"] == 0.8
+    assert status["rows"] == [
+        {
+            "queue": "research",
+            "size": "gpu-8",
+            "known": 20,
+            "held": 15,
+            "coverage": 0.75,
+            "medianErrorSeconds": 10.0,
+            "medianWidthSeconds": 120.0,
+            "message": "",
+        }
+    ]
+    assert status["whole"]["known"] == 20
+    assert admin.get("/api/v1/forecasts/?window=1y").status_code == 400
+
+
+@pytest.mark.parametrize("address", ["/insights/forecasts/?format=csv", "/api/v1/forecasts/"])
+def test_both_give_it_as_csv(admin, address):
+    answer = admin.get(address, headers={"Accept": "text/csv"})
+
+    lines = b"".join(answer.streaming_content).decode().splitlines()
+    assert lines[0].startswith("queue,size,known,held,coverage")
+    assert "research,gpu-8,20,15,0.75,10.0,120.0," in lines
+
+
+def test_a_gang_that_is_late_counts_as_a_miss_before_it_starts(admin):
+    StartForecast.objects.all().delete()
+    foretold("research", FEWEST, actual=None, ended_at=None)
+    foretold("batch", FEWEST, actual=None, ended_at=None, made_at=timezone.now())
+
+    rows = admin.get("/api/v1/forecasts/").json()["status"]["rows"]
+
+    assert [(row["queue"], row["known"], row["held"]) for row in rows] == [("research", FEWEST, 0)]
+
+
+def test_gangs_that_went_without_a_start_are_left_out(admin):
+    StartForecast.objects.all().delete()
+    foretold("research", FEWEST, actual=None, ended_at=timezone.now())
+
+    assert admin.get("/api/v1/forecasts/").json()["status"]["rows"] == []
+    assert "Nothing could be compared yet" in text(admin.get("/insights/forecasts/"))
+
+
+# Jobs
+
+
+@pytest.fixture
+def gang() -> PodGroup:
+    node("n1", cpu="4")
+    job("first", "research", replicas=4)
+    run_session()
+    found = job("big", "research", replicas=4).podgroup
+    run_session()
+    return found
+
+
+def expect(gang, **fields):
+    now = timezone.now()
+    values = {
+        "podgroup_number": gang.pk,
+        "made_at": now,
+        "earliest_at": now + timedelta(minutes=10, seconds=5),
+        "latest_at": now + timedelta(minutes=40, seconds=5),
+        "cases": 50,
+    }
+    return ExpectedStart.objects.create(**{**values, **fields})
+
+
+def test_the_list_of_jobs_says_when_each_starts(admin, gang):
+    expect(gang)
+
+    assert "in 10 min to 40 min" in text(admin.get("/jobs/"))
+
+
+def test_the_page_of_a_job_says_between_when_and_when(admin, gang):
+    found = expect(gang)
+
+    words = text(admin.get("/jobs/default/big/"))
+
+    assert f"between {found.earliest_at:%H:%M:%S} UTC and {found.latest_at:%H:%M:%S} UTC" in words
+    assert "from 50 earlier forecasts" in words
+
+
+def test_where_there_is_no_estimate_the_page_says_why(admin, gang):
+    expect(gang, earliest_at=None, latest_at=None, why=Why.FEW_FORECASTS)
+
+    words = text(admin.get("/jobs/default/big/"))
+
+    assert "No estimate of its start: Too few forecasts of such waits" in words
+    assert "no estimate" in text(admin.get("/jobs/"))
+
+
+def test_explain_has_the_range_with_its_stated_coverage(admin, gang):
+    expect(gang)
+
+    found = admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"]
+
+    assert found["coverage"] == 0.8
+    assert found["cases"] == 50
+    assert found["earliest"] < found["latest"]
+    assert found["noEstimate"] == ""
+
+
+def test_explain_has_nothing_where_nobody_has_looked(admin, gang):
+    assert admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"] is None
