@@ -35,9 +35,9 @@ class SettledGangs:
     Only gangs of alike pods that have no place and no promise of one have a kind.
     """
 
-    def __init__(self, session: Session, rows: Rows) -> None:
+    def __init__(self, session: Session, rows: Rows, waiting_classes: Rows) -> None:
         self._session = session
-        self._kinds, count = _kinds_by_row(session, rows)
+        self._kinds, count = _kinds_by_row(session, rows, waiting_classes)
         self._failed: dict[int, Gang] = {}
         # By kind, the last entry for NO_KIND: what queues used when a gang of it failed, and which.
         self._states: Rows = np.full(count + 1, -1, dtype=np.intp)
@@ -75,10 +75,9 @@ class SettledGangs:
         return len(rows)
 
 
-def _kinds_by_row(session: Session, rows: Rows) -> tuple[Rows, int]:
+def _kinds_by_row(session: Session, rows: Rows, classes: Rows) -> tuple[Rows, int]:
     """The kind of each podgroup, and how many kinds there are."""
     groups = session.snapshot.groups
-    classes = session.tasks.waiting_classes()
     rows = rows[are_comparable(session, rows, classes)]
     columns: tuple[Ints | Rows, ...] = (
         groups.queue,

@@ -28,27 +28,23 @@ _NOT_SIMPLE: Final = -1
 class SimpleGangs:
     """Which podgroups are simple, and their placement."""
 
-    def __init__(self, session: Session, rows: Rows) -> None:
+    def __init__(self, session: Session, rows: Rows, waiting_classes: Rows) -> None:
         self._session = session
-        classes: Rows = np.full(len(session.snapshot.groups), _NOT_SIMPLE, dtype=np.intp)
+        self._classes: Rows = np.full(len(session.snapshot.groups), _NOT_SIMPLE, dtype=np.intp)
         if session.only_gangs_decide_starts and session.pod_rules is None:
-            waiting_classes = session.tasks.waiting_classes()
             simple = rows[_are_simple(session, rows, waiting_classes)]
-            classes[simple] = waiting_classes[simple]
-        self._class_column = classes
-        self._classes: list[int] = classes.tolist()
-        self._counts: list[int] = session.pending_counts.tolist()
+            self._classes[simple] = waiting_classes[simple]
 
     def place(self, row: int) -> bool:
         """All pods of this podgroup, each on its best node; False if it must be tried in the usual
         way.
         """
-        pod_class = self._classes[row]
+        pod_class = int(self._classes[row])
         if pod_class == _NOT_SIMPLE:
             return False
         session = self._session
         gang = session.gang(row)
-        count = self._counts[row]
+        count = gang.pending
         if session.allocatable(gang.queue, pod_class, count) < count:
             return False
         nodes = session.node_scores_for(gang, pod_class).nodes_for(count)
@@ -66,7 +62,7 @@ class SimpleGangs:
         if len(alike) < 2 or not self._may_place_many():
             return int(self.place(int(rows[0])))
         session = self._session
-        pod_class = self._classes[alike[0]]
+        pod_class = int(self._classes[alike[0]])
         queue = int(session.snapshot.groups.queue[alike[0]])
         pods = np.cumsum(session.pending_counts[alike])
         allowed = session.allocatable(queue, pod_class, int(pods[-1]))
@@ -84,7 +80,7 @@ class SimpleGangs:
         pod_class = self._classes[rows[0]]
         if pod_class == _NOT_SIMPLE:
             return rows[:1]
-        is_alike = self._class_column[rows] == pod_class
+        is_alike = self._classes[rows] == pod_class
         if is_alike.all():
             return rows
         return rows[: int(is_alike.argmin())]

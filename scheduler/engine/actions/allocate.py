@@ -50,8 +50,9 @@ class Allocation:
             self.waiting = np.setdiff1d(rows, [gang.row for gang in promised])
         self.gangs = GangLines(session, self.waiting, self._may_be_tried)
         self.queues = QueueLine(session, self.gangs.queues())
-        self.settled = SettledGangs(session, self.waiting)
-        self.simple = SimpleGangs(session, self.waiting)
+        waiting_classes = session.tasks.waiting_classes()
+        self.settled = SettledGangs(session, self.waiting, waiting_classes)
+        self.simple = SimpleGangs(session, self.waiting, waiting_classes)
         # Who may run for any time runs longest.
         self._run_seconds: Times = np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf

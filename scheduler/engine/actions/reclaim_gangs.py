@@ -58,7 +58,7 @@ class GangReclamation:
         self.protection = Protection(session, least, self.patience)
         self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
-        self.settled = SettledGangs(session, rows)
+        self.settled = SettledGangs(session, rows, session.tasks.waiting_classes())
         self.failed = FailedSearches(session)
         self._tables: dict[bool, VictimTable] = {}
 

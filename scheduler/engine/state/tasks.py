@@ -83,14 +83,18 @@ class Tasks:
 
     def unplaced_pods(self, gang: Gang) -> list[int]:
         """Its pods without a place or a promise of one, in task order."""
+        members = self._pending_at_open(gang)
+        if len(members) == 1:
+            if self._session.status[members[0]] == _PENDING:
+                return members.copy()
+            return []
         changes = len(self._session.touched_gangs)
         found = self._unplaced.get(gang.row)
         if found is None or found[0] != changes:
-            found = self._unplaced[gang.row] = (changes, self._find_unplaced(gang))
+            found = self._unplaced[gang.row] = (changes, self._still_pending(members))
         return found[1].copy()
 
-    def _find_unplaced(self, gang: Gang) -> list[int]:
-        members = self._pending_at_open(gang)
+    def _still_pending(self, members: list[int]) -> list[int]:
         codes = self._session.status[members].tolist()
         return [pod for pod, code in zip(members, codes, strict=True) if code == _PENDING]
 
