@@ -95,8 +95,8 @@ SETTINGS_OF_PRESETS: Final = (
         "patiencePercent",
         0,
         "With wholeGangs: a gang that declares its run time waits longer for a place that is set "
-        "aside for it: this share of its run time in all, in percent, if that is more "
-        "than patienceSeconds.",
+        "aside for it: this share of its run time, in percent, if that is more than "
+        "patienceSeconds.",
     ),
     Setting(
         "preempt",

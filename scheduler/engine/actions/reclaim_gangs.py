@@ -129,17 +129,12 @@ class GangReclamation:
         return not is_within_guarantee(self.session, gang)
 
     def _may_wait_until(self, gang: Gang) -> float:
-        """A gang that runs for long loses little by a wait that is short beside it.
-
-        That counts from when it came: places move, and it must not wait for one place after the
-        other.
-        """
+        """A gang that runs for long loses little by a wait that is short beside it."""
         snapshot = self.session.snapshot
-        soon = snapshot.taken_at + self.patience
         expected = float(snapshot.groups.expected_seconds[gang.row])
         if math.isnan(expected):
-            return soon
-        return max(soon, self.waits.since(gang) + self.patience_share * expected)
+            return snapshot.taken_at + self.patience
+        return snapshot.taken_at + max(self.patience, self.patience_share * expected)
 
     def victims_for(self, gang: Gang, claim: Claim, *, sparing: bool = True) -> Offered:
         """What may be evicted for this gang; pods that have just started only if not `sparing`."""

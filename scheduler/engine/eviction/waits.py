@@ -37,10 +37,6 @@ class Waits:
         self._most_if_short = number(settings, "shortRunWaitSeconds", 0)
         self._since = _waiting_since(session)
 
-    def since(self, gang: Gang) -> float:
-        """From when on the gang waits."""
-        return float(self._since[gang.row])
-
     def are_too_short(self, gang: Gang) -> bool:
         """Whether nothing is evicted for the gang yet."""
         return self._waited(gang) < self._least
@@ -78,7 +74,7 @@ class Waits:
         return longer
 
     def _waited(self, gang: Gang) -> float:
-        return self._session.snapshot.taken_at - self.since(gang)
+        return self._session.snapshot.taken_at - float(self._since[gang.row])
 
     def _longest_run(self, plan: Plan) -> float:
         snapshot = self._session.snapshot

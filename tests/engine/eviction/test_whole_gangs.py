@@ -224,23 +224,6 @@ def test_a_gang_that_runs_for_long_waits_longer_for_its_place(runs, victims):
     assert len(evicted(run(snapshot, policy))) == victims
 
 
-@pytest.mark.parametrize(("waited", "victims"), [(20, 0), (200, 4)])
-def test_a_gang_does_not_wait_for_one_place_after_the_other(waited, victims):
-    """It will have one in 60 seconds, and may wait for 100 in all."""
-    policy = configured(
-        with_actions(FUMAROLE, "allocate reclaim"),
-        allocate={"setAside": 8},
-        reclaim={"wholeGangs": True, "patienceSeconds": 30, "patiencePercent": 10},
-    )
-    snapshot = scene(
-        aged(job("a", "q1", tasks=8, min=4, gpu=1, on="n1"), 100, expected_seconds=160.0),
-        came(job("c", "q2", tasks=4, gpu=1, expected_seconds=1_000.0), waited),
-        queues=HALVES,
-    )
-
-    assert len(evicted(run(snapshot, policy))) == victims
-
-
 def test_every_level_of_the_tree_that_is_crossed_counts():
     """t1 has its due, so nobody outside may be made to go for what its children lack.
 
