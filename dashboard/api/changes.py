@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -21,6 +23,7 @@ from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.present.change_sets import crossing_json, item_json
 from scheduler.models import ChangeSet
 from scheduler.selectors.change_sets.listing import visible_sets
+from scheduler.services.accounts.actors import Actor
 from scheduler.services.change_sets import drafts
 from scheduler.services.change_sets.apply import apply_change_set
 from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
@@ -103,13 +106,13 @@ class Changes(Records):
         ),
         "refresh": Operation(
             schema.saved(schema.ChangeSet),
-            schema.Empty,
+            schema.Reason,
             optional_body=True,
             summary="Bring a draft up to date with what others changed since",
         ),
         "revert": Operation(
             schema.saved(schema.ChangeSet),
-            schema.Empty,
+            schema.Reason,
             201,
             optional_body=True,
             summary="A new draft that leads back to what was before an applied set",
@@ -147,7 +150,7 @@ class Changes(Records):
 
     def partial_update(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
-        given = given_fields(request.data)
+        given = _without_items_as_they_are(given_fields(request.data), row)
         known = ("name", "description")
         refuse_unknown(given, known, "{} cannot be changed here.", f"one of {', '.join(known)}")
         with self.undone_in_dry_run():
@@ -193,7 +196,7 @@ class Changes(Records):
         row = self.row_or_404()
         applied = apply_change_set(
             row.pk,
-            by=self.actor,
+            by=self._commander,
             expected_version=self.expected_version,
             dry_run=self.dry_run,
         )
@@ -206,14 +209,19 @@ class Changes(Records):
     def refresh(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
         with self.undone_in_dry_run():
-            return self._changed_response(drafts.bring_up_to_date(row.pk, by=self.actor))
+            return self._changed_response(drafts.bring_up_to_date(row.pk, by=self._commander))
 
     def revert(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
         with self.undone_in_dry_run():
-            made = drafts.revert(row.pk, by=self.actor)
+            made = drafts.revert(row.pk, by=self._commander)
             body = self._whole(made)
         return self._made_response(made, body)
+
+    @property
+    def _commander(self) -> Actor:
+        """Who gives this command, with the reason that they give in its body."""
+        return replace(self.actor, reason=self.reason)
 
     def _made_response(self, made: ChangeSet, body: dict[str, Any]) -> Response:
         location = f"/api/v1/changes/{made.pk}/"
@@ -223,6 +231,14 @@ class Changes(Records):
     def _changed_response(self, changed: ChangeSet) -> Response:
         body = self._whole(changed)
         return self.saved_response(body, (), version=changed.resource_version)
+
+
+def _without_items_as_they_are(given: Mapping[str, Any], row: ChangeSet) -> Mapping[str, Any]:
+    """Whoever sends back what they read changes no items."""
+    items = [item_json(item) for item in row.changes]
+    if given.get("items") != items:
+        return given
+    return {field: value for field, value in given.items() if field != "items"}
 
 
 def _given_documents(given: Any, *, required: bool) -> list[Any]:
