@@ -41,6 +41,7 @@ FUMAROLE: Final = Policy(
             "patienceSeconds": 600,
             "patiencePercent": 10,
             "shortRunWaitSeconds": 3600,
+            "gainPercent": 200,
         },
     },
 )
