@@ -21,6 +21,7 @@ from dashboard.http.visibility import Visibility
 from dashboard.present.start_times import start_object
 from scheduler.domain.access import Access
 from scheduler.domain.no_reclaim import ReclaimAnswer, visible_figures
+from scheduler.domain.pod_conditions import in_words
 from scheduler.domain.shown_phases import shown_phase
 from scheduler.models import PodGroup, Queue
 from scheduler.selectors.accounts.access import owner_of
@@ -201,7 +202,7 @@ def explanation(gang: Mapping[str, Any]) -> dict[str, Any]:
         "phase": phase,
         "waiting": False,
         "reason": "",
-        "message": _why_not_waiting(phase, gang["job__message"] or ""),
+        "message": _what_it_does(phase, gang),
         "figures": {},
         "checks": [],
         "session": gang["reason_session"],
@@ -234,6 +235,15 @@ def _owner_of_queue(number: int) -> str:
     if name:
         return owner_of(name)
     return ""
+
+
+def _what_it_does(phase: str, gang: Mapping[str, Any]) -> str:
+    """With why some of its pods wait, if it runs without them."""
+    words = _why_not_waiting(phase, gang["job__message"] or "")
+    others = ""
+    if phase == "Running":
+        others = in_words(gang["pod_conditions"])
+    return f"{words} {others}".rstrip()
 
 
 def _why_not_waiting(phase: str, message: str) -> str:

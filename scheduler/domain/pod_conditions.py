@@ -54,3 +54,16 @@ def unpacked(stored: Iterable[Mapping[str, Any]], pod_id: int, key: str) -> dict
                 "at": entry["at"],
             }
     return None
+
+
+def in_words(stored: Iterable[Mapping[str, Any]]) -> str:
+    """ "2 more of its pods wait: ...", for each thing that was told; empty if nothing was."""
+    sentences = []
+    for entry in stored:
+        count = sum(last - first + 1 for first, last in entry["pods"])
+        wait, each = "of its pods wait", "each"
+        if count == 1:
+            wait, each = "pod waits", "it"
+        message = entry["message"].replace(f"pod {POD}", each)
+        sentences.append(f"{count} more {wait}: {message}")
+    return " ".join(sentences)

@@ -249,11 +249,11 @@ class QueueFigures:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What this session says about a podgroup that did not start, and only if it is not what the
-    last one said.
+    """What this session says about a podgroup that did not start, or about the pods beyond the
+    minimum of one that runs; and only if it is not what the last one said.
 
-    `fingerprint` belongs into the `said` column of the next snapshot; `reason` None means that
-    there is nothing to say any more.
+    `fingerprint` belongs into the `said` column of the next snapshot. `reason` None means that the
+    podgroup waits for nothing. A `fingerprint` of 0 means that nothing is said of its pods either.
     """
 
     podgroup: str

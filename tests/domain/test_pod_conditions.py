@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.domain.pod_conditions import packed, unpacked
+from scheduler.domain.pod_conditions import in_words, packed, unpacked
 
 AT = "2026-11-16T10:00:00+00:00"
 told_of_pods = st.dictionaries(
@@ -62,3 +62,19 @@ def test_every_pod_gets_back_what_was_told_of_it(told):
     for number in range(62):
         found = unpacked(stored, number, f"ns/pod-{number}")
         assert (found and (found["reason"], found["message"])) == told.get(number)
+
+
+def test_in_words_pods_that_were_told_the_same_are_counted():
+    stored = packed(
+        [
+            (1, "ns/p-1", "WaitingForQuota", "1 short."),
+            (2, "ns/p-2", "WaitingForQuota", "1 short."),
+            (3, "ns/p-3", "Unschedulable", "pod ns/p-3 can possibly be scheduled."),
+        ],
+        AT,
+    )
+
+    assert in_words(stored) == (
+        "1 more pod waits: it can possibly be scheduled. 2 more of its pods wait: 1 short."
+    )
+    assert in_words([]) == ""

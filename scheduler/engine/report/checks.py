@@ -35,7 +35,12 @@ class Asked(NamedTuple):
 
 def needed_pods(session: Session, gang: Gang) -> list[int]:
     """The pods that the gang still needs a place for; the next one if it has its minimum."""
-    return session.tasks.missing_pods(gang, at_least=1)
+    if gang.only_class < 0:
+        return session.tasks.missing_pods(gang, at_least=1)
+    for pod in session.tasks.unplaced_pods(gang):
+        if session.pod_classes[pod] == gang.only_class:
+            return [pod]
+    return []
 
 
 def needed_amounts(session: Session, gang: Gang) -> Amounts:

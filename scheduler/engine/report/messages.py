@@ -20,6 +20,7 @@ from scheduler.domain.tables import Rows
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Condition, Event, PodCondition, Reason, Said
 from scheduler.engine.report.checks import needed_amounts
+from scheduler.engine.report.elastic_pods import ElasticPods
 from scheduler.engine.report.evictions import grounds_of
 from scheduler.engine.report.explain import explain, is_impossible, signature
 from scheduler.engine.report.figures import Waiting
@@ -51,9 +52,12 @@ class Explanation(NamedTuple):
     fingerprint: int
 
 
-def write_report(session: Session, waiting: Mask) -> Report:
-    """`waiting` marks the podgroups that did not start."""
-    return Reporter(session).write(waiting)
+def write_report(session: Session, waiting: Mask, elastic: Mask) -> Report:
+    """`waiting` marks the podgroups that did not start.
+
+    `elastic` marks those that run, with more pods that want a place.
+    """
+    return Reporter(session).write(waiting, elastic)
 
 
 class Reporter:
@@ -67,10 +71,10 @@ class Reporter:
         self._texts: dict[int, tuple[object, str]] = {}  # of checks, by their identity
         self._has_gang_plugin = session.plugin("gang") is not None
 
-    def write(self, waiting: Mask) -> Report:
+    def write(self, waiting: Mask, elastic: Mask) -> Report:
         for row, explanation in self._with_news(np.flatnonzero(waiting)):
             self._tell_of_waiting(self.session.gang(row), explanation)
-        self._take_back_reasons(~waiting)
+        self._take_back_reasons(~(waiting | self._tell_elastic_pods(elastic)))
         self._tell_of_started()
         self._tell_of_evictions()
         self._tell_of_shed()
@@ -175,8 +179,26 @@ class Reporter:
         keys = self.session.snapshot.pods.key
         for number, pod in enumerate(self.session.tasks.pending_pods(gang)):
             reason, text = self._wording.pod_message(gang, why, pod, number)
-            self.result.pod_conditions.append(PodCondition(keys[pod], pod, reason, text))
-            self._event("Warning", "FailedScheduling", text, "pod", keys[pod])
+            self._tell_pod(PodCondition(keys[pod], pod, reason, text))
+
+    def _tell_pod(self, condition: PodCondition) -> None:
+        self.result.pod_conditions.append(condition)
+        self._event("Warning", "FailedScheduling", condition.message, "pod", condition.pod)
+
+    def _tell_elastic_pods(self, rows: Mask) -> Mask:
+        """Pods beyond the minimum of gangs that run. Answers of which gangs something is said."""
+        groups = self.session.snapshot.groups
+        told: Mask = np.zeros_like(rows)
+        pods = ElasticPods(self.session, self._wording)
+        for news in pods.news(rows):
+            gang = news.gang
+            told[gang.row] = True
+            if groups.said[gang.row] == news.fingerprint:
+                continue
+            self.result.said.append(Said(gang.key, gang.row, news.fingerprint, None))
+            for condition in pods.conditions(news):
+                self._tell_pod(condition)
+        return told
 
     def _take_back_reasons(self, started: Mask) -> None:
         """Podgroups that were told a reason and do not wait any more."""

@@ -12,6 +12,7 @@ from scheduler.domain.tables import IS_READY, IS_SCHEDULED, Codes
 from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import Bind, Outcome, PhaseChange, Reservation
 from scheduler.engine.plugins.gang import roles_count
+from scheduler.engine.report.elastic_pods import with_elastic_pods
 from scheduler.engine.report.evictions import all_evictions
 from scheduler.engine.report.figures import Figures, named_amounts
 from scheduler.engine.report.messages import write_report
@@ -150,7 +151,8 @@ def outcome_of(session: Session, at_open: Figures) -> Outcome:
     short = _short_and_not_leaving(session, counts)
     phases = final_phases(session, counts, _unschedulable(session, short))
     waiting = short & (phases != Phase.COMPLETED)
-    report = write_report(session, waiting | left_to_another(session))
+    waiting |= left_to_another(session)
+    report = write_report(session, waiting, with_elastic_pods(session, counts, phases) & ~waiting)
     return replace(
         _decisions(session, phases),
         reasons=report.reasons,

@@ -71,8 +71,7 @@ class Wording:
         """
         key = self._session.snapshot.pods.key[pod]
         if pod in gang.held or self._session.status[pod] == PodStatus.PIPELINED:
-            text = f"pod {key} can possibly be scheduled once resource is released"
-            return "Unschedulable", text
+            return "Unschedulable", once_released(key)
         if number < gang.placeable - gang.ready and reason_entry(why.code).can_pass:
             text = f"pod {key} can possibly be scheduled once minAvailable is satisfied"
             return "Schedulable", text
@@ -87,6 +86,11 @@ class Wording:
         if pod_class not in self._fit_errors:
             self._fit_errors[pod_class] = fit_error(self._session, pod_class)
         return self._fit_errors[pod_class]
+
+
+def once_released(pod: str) -> str:
+    """Of a pod that a place is kept for."""
+    return f"pod {pod} can possibly be scheduled once resource is released"
 
 
 def _nodes_were_asked(gang: Gang, why: Reason) -> bool:

@@ -43,6 +43,7 @@ class Gang:
         "held",
         "key",
         "min_member",
+        "only_class",
         "pending",
         "phase",
         "placeable",
@@ -79,6 +80,7 @@ class Gang:
         self.blocked: tuple[tuple[str, int], ...] = ()
         self.placeable = 0  # how many of its pods the last try that failed found room for
         self.refusal: Refusal | None = None
+        self.only_class = -1  # of which class alone a report asks; -1: of all
         # Its place among gangs, by plugins; forgotten when the gang changes.
         self.rank: tuple[float, ...] | None = None
 

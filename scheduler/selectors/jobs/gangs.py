@@ -55,6 +55,7 @@ _STANDING = (
     "reason_figures",
     "reason_checks",
     "reason_session",
+    "pod_conditions",
     "ahead",
     "evaluated_at",
 )

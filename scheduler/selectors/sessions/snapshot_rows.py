@@ -201,7 +201,7 @@ def group_columns() -> str:
         "id, namespace, name, queue_id, min_member, min_task_member, min_resources, phase, "
         f"priority, {epoch('created_at')}, "
         "starving_since, sla_waiting_seconds, evictions, expected_seconds, stopping, "
-        "reason_code <> ''"
+        "reason_code <> '' OR CAST(pod_conditions AS text) <> '[]'"
     )
 
 

@@ -210,21 +210,21 @@ def template(**given: Any) -> dict[str, Any]:
     return {"metadata": {"labels": labels}, "spec": pod["spec"]}
 
 
+def make_deployment(api: Any, name: str, replicas: int, *, queue: str, cpu: str = "1") -> None:
+    labels = {"app": name}
+    pods = template(cpu=cpu)
+    in_queue = {"scheduling.volcano.sh/queue-name": queue}
+    pods["metadata"] = {"labels": labels, "annotations": in_queue}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pods}
+    deployment = {"metadata": {"name": name}, "spec": spec}
+    api.post("/apis/apps/v1/namespaces/default/deployments", deployment)
+
+
 def test_pods_of_kubernetes_own_controllers_are_placed_in_their_queues(control_plane):
     api = control_plane.api
     make_node(api, "n1")
     api.post(QUEUES, objects.queue("research"))
-    deployment = {
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": template(cpu="1"),
-        },
-    }
-    in_queue = {"scheduling.volcano.sh/queue-name": "research"}
-    deployment["spec"]["template"]["metadata"]["annotations"] = in_queue
-    api.post("/apis/apps/v1/namespaces/default/deployments", deployment)
+    make_deployment(api, "web", 2, queue="research")
     pods_of_job = template(cpu="1")["spec"] | {"restartPolicy": "Never"}
     api.post(
         "/apis/batch/v1/namespaces/default/jobs",
@@ -242,6 +242,29 @@ def test_pods_of_kubernetes_own_controllers_are_placed_in_their_queues(control_p
 
         queues = set(Pod.objects.values_list("podgroup__queue__name", "podgroup__min_member"))
         assert queues == {("research", 1), ("default", 1)}
+
+
+def test_a_replica_without_a_place_says_why_though_the_others_run(control_plane):
+    """Autoscalers see the one that waits for nodes, and not the one that its queue holds back."""
+    api = control_plane.api
+    make_node(api, "n1")
+    api.post(QUEUES, objects.queue("small", capability={"cpu": "1"}))
+    api.post(QUEUES, objects.queue("wide"))
+    make_deployment(api, "held", 2, queue="small")
+    make_deployment(api, "large", 2, queue="wide", cpu="3")
+
+    def told() -> set[tuple[str, str]]:
+        found = set()
+        for pod in api.get(PODS)["items"]:
+            if not pod["spec"].get("nodeName"):
+                found.add((pod["metadata"]["labels"]["app"], why(api, pod["metadata"]["name"])))
+        return found
+
+    expected = {("held", "WaitingForQuota"), ("large", "Unschedulable")}
+    with control_plane.controllers(), control_plane.kwok(), scheduling(control_plane):
+        worker = Worker()
+        worker.work_until(lambda: phases(api)["Running"] == 2, "what fits to run")
+        worker.work_until(lambda: told() == expected, "the others to say why")
 
 
 def test_a_job_of_volcano_goes_from_apply_to_completed(control_plane):

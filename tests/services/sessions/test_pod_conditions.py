@@ -8,7 +8,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.api.podgroups import explanation
 from scheduler.models import Event, Job, Node, Pod, PodGroup
+from scheduler.selectors.jobs.gangs import place_in_line
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
 from scheduler.services.sessions.runner import SessionRunner
 from tests.worlds import job, node, run_session
@@ -100,3 +102,35 @@ def test_a_gang_of_many_pods_keeps_a_handful_of_entries():
     assert [len(entry["pods"]) for entry in group.pod_conditions] == [1, 1]
     assert [status for status, _, _ in told(made)] == ["False"] * 68
     assert Event.objects.filter(kind="Pod", reason="FailedScheduling").count() == 2
+
+
+def runs_without_one() -> Job:
+    """Three pods of two cores of which one is enough, and room for two of them."""
+    node("n1", cpu="5")
+    made = job("web", replicas=3, least=1, cpu="2")
+    run_session()
+    run_session()
+    return made
+
+
+def test_a_pod_beyond_the_minimum_of_a_gang_that_runs_says_why_it_has_no_place():
+    made = runs_without_one()
+
+    nowhere = "0/1 nodes are unavailable: 1 Insufficient cpu."
+    assert told(made)[2] == ("False", "Unschedulable", nowhere)
+    assert {status for status, _, _ in told(made)[:2]} == {"True"}
+    group = PodGroup.objects.get(job=made)
+    assert (group.phase, group.reason_code, group.reason_message) == ("Running", "", "")
+    assert explanation(place_in_line("default", "web"))["message"] == (
+        f"It runs. 1 more pod waits: {nowhere}"
+    )
+
+
+def test_when_it_has_its_place_nothing_is_said_of_it_any_more():
+    made = runs_without_one()
+    node("n2", cpu="4")
+
+    run_session()  # of a worker that started just now, and did not say so itself
+
+    assert PodGroup.objects.get(job=made).pod_conditions == []
+    assert explanation(place_in_line("default", "web"))["message"] == "It runs."

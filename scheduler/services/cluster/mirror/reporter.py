@@ -78,8 +78,13 @@ class _Told:
 
     @property
     def waits_for(self) -> tuple[str, str]:
-        """Reason and sentence. Autoscalers act on the reason Unschedulable."""
-        if any(each["reason"] == _UNSCHEDULABLE for each in self.pod_conditions):
+        """Reason and sentence. Autoscalers act on the reason Unschedulable.
+
+        Both are "" for a gang that runs, though some of its pods may wait.
+        """
+        if self.reason_code and any(
+            each["reason"] == _UNSCHEDULABLE for each in self.pod_conditions
+        ):
             return _UNSCHEDULABLE, self.reason_message
         return self.reason_code, self.reason_message
 

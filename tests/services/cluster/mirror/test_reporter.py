@@ -11,7 +11,7 @@ from scheduler.clusters.kubernetes.values import Condition
 from scheduler.models import PodGroup
 from scheduler.services.cluster.api_client import client_of_process
 from scheduler.services.cluster.dispatch import dispatch
-from scheduler.services.cluster.mirror.reporter import Reporter, status_changes
+from scheduler.services.cluster.mirror.reporter import Reporter, _Told, status_changes
 from scheduler.services.cluster.mirror.sentences import says_the_same
 from tests.control_plane import objects
 from tests.control_plane.fake.faults import Answer
@@ -230,3 +230,88 @@ def test_pods_that_name_no_podgroup_are_told_too(cluster, reporter):
     assert scheduled(cluster.pod("bare"))["reason"] == "Unschedulable"
     assert events(cluster) == [("bare", "FailedScheduling")]
     assert [line for line in told if "podgroups" in line] == []
+
+
+def has_replicas(cluster: ScheduledCluster, count: int, **given: Any) -> None:
+    """Pods of a Deployment, as its ReplicaSet makes them."""
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": "replica-set-of-web",
+        "controller": True,
+    }
+    for number in range(count):
+        pod = objects.pod(f"web-{number}", **given)
+        pod["metadata"]["ownerReferences"] = [owner]
+        pod["status"] = {"phase": "Pending"}
+        cluster.server.store.create(PODS, "default", pod)
+
+
+def runs_with_what_fits(cluster: ScheduledCluster) -> list[str]:
+    """Pods that have places run. The names of those that have none."""
+    cluster.sits()
+    dispatch()
+    waiting = []
+    found, _ = cluster.server.store.list(PODS, "default")
+    for pod in found:
+        name = pod["metadata"]["name"]
+        if not cluster.node_of(name):
+            waiting.append(name)
+            continue
+        cluster.server.store.change(
+            PODS, "default", name, lambda pod: {**pod, "status": {"phase": "Running"}}
+        )
+    cluster.sits()
+    return waiting
+
+
+def test_a_replica_that_no_node_has_room_for_is_unschedulable_though_others_run(cluster, reporter):
+    has_replicas(cluster, 3, cpu="3")
+    (waiting,) = runs_with_what_fits(cluster)
+
+    report(cluster, reporter)
+
+    condition = scheduled(cluster.pod(waiting))
+    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    gang = PodGroup.objects.get()
+    assert condition["message"] == gang.pod_conditions[0]["message"]
+    assert (gang.phase, gang.reason_code) == ("Running", "")
+    assert events(cluster) == [(waiting, "FailedScheduling")]
+    cluster.sits()
+    assert report(cluster, reporter) == []
+
+
+def test_a_replica_that_its_queue_holds_back_is_not_unschedulable(cluster, reporter):
+    cluster.has_queue("small", capability={"cpu": "2"})
+    has_replicas(cluster, 3, annotations={"scheduling.volcano.sh/queue-name": "small"})
+    (waiting,) = runs_with_what_fits(cluster)
+
+    report(cluster, reporter)
+
+    condition = scheduled(cluster.pod(waiting))
+    assert (condition["status"], condition["reason"]) == ("False", "WaitingForQuota")
+    assert "small has 0 free under its capability of 2" in condition["message"]
+
+
+def test_a_replica_that_takes_the_place_of_one_that_waited_is_told_too(cluster, reporter):
+    has_replicas(cluster, 3, cpu="3")
+    (waiting,) = runs_with_what_fits(cluster)
+    report(cluster, reporter)
+    pod = cluster.pod(waiting)
+    cluster.loses_pod(waiting)
+    metadata = {"name": "web-new", "ownerReferences": pod["metadata"]["ownerReferences"]}
+    fresh = {**pod, "metadata": metadata, "status": {"phase": "Pending"}}
+    cluster.server.store.create(PODS, "default", fresh)
+    cluster.sits()
+
+    report(cluster, reporter)
+
+    assert scheduled(cluster.pod("web-new"))["reason"] == "Unschedulable"
+
+
+def test_a_native_podgroup_is_not_told_that_a_pod_beyond_its_minimum_waits():
+    """Its places are on their way: it must not say for a moment that it has none."""
+    told = _Told("default/train", "Running", [], [{"reason": "Unschedulable"}])
+
+    assert told.waits_for == ("", "")
