@@ -68,7 +68,7 @@ class ElasticPods:
         keys = self._session.snapshot.groups.key
         for row in sorted(np.flatnonzero(rows).tolist(), key=keys.__getitem__):
             gang = self._session.gang(row)
-            told = list(self._told(gang))
+            told = list(self._words_for_pods(gang))
             if told:
                 yield ElasticNews(gang, told, self._fingerprint(told))
 
@@ -78,11 +78,11 @@ class ElasticPods:
             for pod in pods:
                 yield PodCondition(keys[pod], pod, reason, message.replace(POD, keys[pod]))
 
-    def _told(self, gang: Gang) -> Iterator[Told]:
+    def _words_for_pods(self, gang: Gang) -> Iterator[Told]:
         """Pods that a place is kept for; then the others, class by class."""
         session = self._session
-        if gang.held:
-            kept = [pod for pod in session.tasks.pending_pods(gang) if pod in gang.held]
+        kept = self._with_a_promise(gang)
+        if kept:
             yield Told("Unschedulable", once_released(POD), kept)
         by_class: dict[int, list[int]] = {}
         unplaced = session.tasks.unplaced_pods(gang)
@@ -92,6 +92,15 @@ class ElasticPods:
             words = self._words(gang, pod_class, pods[0], is_mixed=len(by_class) > 1)
             if words is not None:
                 yield Told(*words, pods)
+
+    def _with_a_promise(self, gang: Gang) -> list[int]:
+        """Pods that wait for room that is kept for them, in task order."""
+        tasks = self._session.tasks
+        kept = set(gang.held)
+        if gang.waiting:
+            pods = tasks.pods_of(gang.row)
+            kept.update(pods[self._session.status[pods] == PodStatus.PIPELINED].tolist())
+        return sorted(kept, key=tasks.pod_key)
 
     def _words(
         self, gang: Gang, pod_class: int, pod: int, *, is_mixed: bool

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduler.domain.queues import QueueState
-from scheduler.domain.workloads import Phase
+from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import Outcome, PodCondition
 from tests.engine.builders import BASIC, CAPACITY, cluster, job, node, phase, policy, queue, run
 
@@ -140,3 +140,18 @@ def test_where_another_scheduler_decides_nothing_is_told():
     outcome = run(snapshot, NO_RECLAIM)
 
     assert not outcome.pod_conditions
+
+
+def test_a_pod_that_a_place_is_kept_for_waits_for_what_is_leaving():
+    """The others of its gang are told what stands in their way."""
+    leaving = job("old", "q", cpu=1, on="n1", pod={"status": PodStatus.RELEASING})
+    gang = running("n1", "", "")
+    kept = replace(gang.pods[1], reserved_node="n1", reserved_until=99)
+    gang = replace(gang, pods=(gang.pods[0], kept, gang.pods[2]))
+
+    outcome = run(cluster(FULL_NODE, [queue("q")], [leaving, gang]), NO_RECLAIM)
+
+    assert {item.pod: item.message for item in told(outcome, "web")} == {
+        "default/web-1": ("pod default/web-1 can possibly be scheduled once resource is released"),
+        "default/web-2": "0/1 nodes are unavailable: 1 Insufficient cpu.",
+    }
