@@ -77,7 +77,7 @@ def _change_what_is_taken_over(options: dict[str, Any]) -> str:
         left = give_back(client, named)
     finally:
         client.close()
-    return f"Given back. Fumarole's is new work of {left.in_words()}."
+    return f"Given back. Still taken over: {left.in_words()}."
 
 
 def _what_is_taken_over(options: dict[str, Any]) -> str:

@@ -119,7 +119,7 @@ def test_a_namespace_is_taken_over_and_given_back(control_plane: ControlPlane) -
     assert taken == "Fumarole's from now on: new work of the namespace default.\n"
     assert "present   MutatingAdmissionPolicy fumarole-take-over-jobs\n" in status
     assert status.endswith("taken over: the namespace default\n")
-    assert given_back == "Given back. Fumarole's is new work of nothing.\n"
+    assert given_back == "Given back. Still taken over: nothing.\n"
 
 
 def test_a_dry_run_shows_the_policies_with_the_names() -> None:

@@ -58,11 +58,13 @@ def take_over(client: Client, wanted: TakenOver) -> TakenOver:
 def give_back(client: Client, unwanted: TakenOver) -> TakenOver:
     """New work of these is left to the other scheduler; all of it if nothing is named.
 
-    What is still ours then.
+    What is still ours then. Raises CannotTakeOver.
     """
     left = NOTHING
     if unwanted:
-        left = read_taken_over(client) - unwanted
+        taken = read_taken_over(client)
+        _check_are_taken_over(taken, unwanted)
+        left = taken - unwanted
     if left:
         _apply(client, left)
     else:
@@ -110,6 +112,16 @@ def _check_exist(client: Client, wanted: TakenOver) -> None:
             except NotFound as problem:
                 noun = resource.kind.lower()
                 raise CannotTakeOver(f"There is no {noun} {name} in this cluster.") from problem
+
+
+def _check_are_taken_over(taken: TakenOver, unwanted: TakenOver) -> None:
+    """With a name that is written wrong, the right one would stay ours unnoticed."""
+    unknown = unwanted - taken
+    if unknown:
+        raise CannotTakeOver(
+            f"Nothing was given back. Not taken over: {unknown.in_words()}. "
+            f"Taken over: {taken.in_words()}."
+        )
 
 
 def _apply(client: Client, taken: TakenOver) -> None:

@@ -93,6 +93,16 @@ def test_everything_is_given_back_if_nothing_is_named(admin: Client) -> None:
     assert give_back(admin, NOTHING) == NOTHING  # again
 
 
+def test_a_name_that_was_not_taken_over_cannot_be_given_back(admin: Client) -> None:
+    """It would be a name that is written wrong: the right one would stay ours unnoticed."""
+    taken = take_over(admin, TakenOver(namespaces=("team-a",)))
+
+    with pytest.raises(CannotTakeOver, match="Not taken over: the namespace team-x"):
+        give_back(admin, TakenOver(namespaces=("team-a", "team-x")))
+
+    assert read_taken_over(admin) == taken
+
+
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
