@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from scheduler.domain.resources import Resources
-from scheduler.models import Job, Node, Pod, Queue, SimulatedCluster
+from scheduler.models import Job, Node, Pod, PodGroup, Queue, SimulatedCluster
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.observe import observe
 from scheduler.services.jobs.submit import submit_job
@@ -74,6 +74,16 @@ def let_age() -> None:
     end soon.
     """
     Pod.objects.filter(phase="Running").update(started_at=timezone.now() - timedelta(days=1))
+
+
+def let_wait() -> None:
+    """As if all pods that wait had come two hours ago: a short gang has waited long enough to undo
+    the work of long ones.
+    """
+    come = timezone.now() - timedelta(hours=2)
+    waiting = Pod.objects.filter(phase="Pending")
+    PodGroup.objects.filter(pk__in=waiting.values("podgroup_id")).update(created_at=come)
+    waiting.update(created_at=come)
 
 
 def pass_time(seconds: float) -> None:

@@ -20,7 +20,17 @@ from scheduler.services.jobs.podgroups import (
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from tests.histories import broken_rules
-from tests.worlds import job, let_age, manifest, node, pass_time, phases, queue, run_session
+from tests.worlds import (
+    job,
+    let_age,
+    let_wait,
+    manifest,
+    node,
+    pass_time,
+    phases,
+    queue,
+    run_session,
+)
 
 pytestmark = [pytest.mark.django_db]
 
@@ -134,6 +144,7 @@ def test_an_evicted_pod_follows_its_policy():
     )
     let_age()
     job("new", "poor")
+    let_wait()
     run_session()
     for _ in range(3):
         pass_time(4)

@@ -28,7 +28,7 @@ from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import SessionRunner
 from tests.histories import broken_rules, half_gangs
-from tests.worlds import job, let_age, node, pass_time, phases, queue, run_session
+from tests.worlds import job, let_age, let_wait, node, pass_time, phases, queue, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -232,6 +232,7 @@ def reclaim() -> Callable[[], list[str]]:
     let_age()
     run_session()
     job("new", "poor")
+    let_wait()
 
     def run() -> list[str]:
         result = SessionRunner("test").run()
@@ -256,6 +257,7 @@ def test_an_eviction_is_counted_once_for_each_gang_and_session():
     let_age()
     run_session()
     job("new", "poor", replicas=3)
+    let_wait()
 
     result = run_session()
 
