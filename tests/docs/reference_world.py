@@ -5,6 +5,7 @@ it.
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -17,6 +18,9 @@ _QUEUES = ("train", "team-a", "team-b", "myqueue")
 _JOBS = ("default/train", "research/train")
 _FROM_A_FILE = "default/from-a-file"
 _HOLDING = "default/holding"
+_QUOTAS = "kind: Queue\nmetadata: {name: team-a}\nspec: {weight: 5}\n"
+_MORE_QUOTAS = "kind: Queue\nmetadata: {name: team-b}\nspec: {weight: 3}\n"
+_CHANGE_SET = re.compile(r"(vcctl changes \w+|--changes) 7\b")
 _READING = {
     "list",
     "get",
@@ -79,6 +83,8 @@ class ReferenceWorld:
             (self._folder / name).write_text("\n---\n".join(queues))
         job = (self._folder / "examples" / "job.yaml").read_text()
         (self._folder / "job.yaml").write_text(job.replace("first-steps", "from-a-file"))
+        (self._folder / "quotas.yaml").write_text(_QUOTAS)
+        (self._folder / "more.yaml").write_text(_MORE_QUOTAS)
         (self._folder / "token.txt").write_text(self.token + "\n")
 
     def put_back_for(self, line: str) -> None:
@@ -95,6 +101,17 @@ class ReferenceWorld:
         if line.startswith("vcctl queue delete") and "--close-first" not in words:
             self._close(words)
         self._do_what_is_taken_back(words)
+
+    def with_change_set(self, line: str) -> str:
+        """The line with the number of a new change set, which documents call 7."""
+        if not _CHANGE_SET.search(line):
+            return line
+        edit = yaml.safe_load(_QUOTAS)
+        made = self._api.post("changes/", json={"name": "Quotas", "documents": [edit]})
+        number = made.raise_for_status().json()["metadata"]["name"]
+        if " revert " in line:
+            self._ask("POST", f"changes/{number}/apply/", json={})
+        return _CHANGE_SET.sub(rf"\1 {number}", line)
 
     def _put_back(self, touched: set[str]) -> None:
         self._remove_queue(self._made)  # it is made elsewhere in the tree

@@ -154,7 +154,8 @@ def test_every_example_of_the_reference_runs(
         for line in block.commands:
             tried += 1
             world.put_back_for(line)
-            code, said = _type(f"{path}\n{line}", checkout, env, world)
+            typed = world.with_change_set(line)
+            code, said = _type(f"{path}\n{typed}", checkout, env, world)
             if code != 0 or "Traceback" in said:
                 failed.append(f"docs/cli.md:{block.line}: {line}: {code}\n{said[-600:]}")
 
