@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.templatetags.times import moment
 from scheduler.domain.start_forecasts import Why
 from scheduler.models import ExpectedStart, Grant, PodGroup, Queue, StartForecast
 from scheduler.selectors.jobs.start_times import FEWEST
@@ -179,10 +180,11 @@ def test_the_list_of_jobs_says_when_each_starts(admin, gang):
 def test_the_page_of_a_job_says_between_when_and_when(admin, gang):
     found = expect(gang)
 
-    words = text(admin.get("/jobs/default/big/"))
+    answer = admin.get("/jobs/default/big/")
 
-    assert f"between {found.earliest_at:%H:%M:%S} UTC and {found.latest_at:%H:%M:%S} UTC" in words
-    assert "from 50 earlier forecasts" in words
+    between = f"between {moment(found.earliest_at)} and {moment(found.latest_at)}"
+    assert between in answer.content.decode()
+    assert "from 50 earlier forecasts" in text(answer)
 
 
 def test_where_there_is_no_estimate_the_page_says_why(admin, gang):
