@@ -25,15 +25,17 @@ DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long control-plane check metrics bench screenshots requirements clean
+.PHONY: help run test test-long soak image-check control-plane check metrics bench screenshots requirements clean
 
 help:
 	@echo "make run           start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
 	@echo "make run CLUSTER=kubernetes KUBECONFIG=FILE   the same for a real cluster, which it watches"
 	@echo "make test          all tests but the long ones"
 	@echo "make test-long     the long forms of the tests"
+	@echo "make image-check   build deploy/Dockerfile with buildah, and run it (needs root and some minutes)"
+	@echo "make soak          everything at once, everything failing (SECONDS=1800 SEED=1)"
 	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go);"
-	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with"
+	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with; HELM=1 also helm"
 	@echo "make check         format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
 	@echo "make metrics       how hard the code is to read, in figures (COMPARE=REV to compare)"
 	@echo "make bench         measure the engine, sessions, the API and the pages"
@@ -52,9 +54,14 @@ test: $(DEV_STAMP)
 test-long: $(DEV_STAMP)
 	$(PYTEST) --long -m long
 
+image-check: $(DEV_STAMP)
+	$(PY) -m tests.deploy.image_check
+
+soak: $(DEV_STAMP)
+	$(PY) -m tests.processes.soak --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),1)
+
 control-plane:
-	@python3 -m tests.control_plane.programs
-	$(if $(SCHEDULERS),@python3 -m tests.control_plane.schedulers)
+	@python3 -m tests.control_plane.build control-plane $(if $(SCHEDULERS),schedulers) $(if $(HELM),helm)
 
 check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/ruff format --check .

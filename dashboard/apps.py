@@ -12,5 +12,7 @@ class DashboardConfig(AppConfig):
     def ready(self) -> None:
         from dashboard import celery  # noqa: F401
         from dashboard.live import access_changes
+        from dashboard.worker import log
 
         access_changes.listen_for_changes()
+        log.carry_ids_with_tasks()

@@ -54,6 +54,9 @@ app.conf.beat_schedule = {
     "session": _every(TICK_SECONDS, "run_session"),
     "cluster": _every(1.0, "watch_cluster"),
     "work": _every(1.0, "generate_work"),
+    "calendar": _every(2.0, "keep_calendar"),
     "start times": _every(5.0, "renew_start_times"),
+    "notices": _every(2.0, "send_notices"),
+    "long waits": _every(60.0, "look_for_long_waits"),
     "tidy": _every(60.0, "tidy"),
 }

@@ -15,7 +15,15 @@ from typing import Any
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from scheduler.conf import KUBERNETES, BadSetting, KubernetesConf, kubernetes_conf
+from scheduler.conf import (
+    KUBERNETES,
+    BadSetting,
+    KubernetesConf,
+    NoticesConf,
+    kubernetes_conf,
+    notices_conf,
+)
+from scheduler.logs import REQUESTS, SESSIONS
 from scheduler.supervisor.runtime import embedded_redis_url, embedded_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -116,6 +124,22 @@ def database_at(url: str) -> dict[str, Any]:
     return config
 
 
+# A machine that froze or lost its network must not keep its locks for hours: both ends look after
+# ten seconds of silence whether the other is still there, and PostgreSQL ends a transaction in
+# which nothing happens for two minutes.
+UNTIL_SILENCE_IS_NOTICED = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,  # milliseconds
+    "options": (
+        "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 "
+        "-c tcp_user_timeout=20000 -c idle_in_transaction_session_timeout=120000"
+    ),
+}
+
+
 def database() -> dict[str, Any]:
     """DATABASE_URL, or SQLite under var/ with the settings that let several processes share it."""
     url = env("DATABASE_URL", default="")
@@ -138,7 +162,7 @@ def database() -> dict[str, Any]:
         }
     else:
         config["CONN_HEALTH_CHECKS"] = True
-        config["OPTIONS"] = {"connect_timeout": 5, **dict(config.get("OPTIONS") or {})}
+        config["OPTIONS"] = {**UNTIL_SILENCE_IS_NOTICED, **dict(config.get("OPTIONS") or {})}
         keep_connections(config)
     return config
 
@@ -201,6 +225,32 @@ def kubernetes() -> KubernetesConf:
         raise ImproperlyConfigured(str(problem)) from None
 
 
+def notices() -> NoticesConf:
+    try:
+        return notices_conf(os.environ)
+    except BadSetting as problem:
+        raise ImproperlyConfigured(str(problem)) from None
+
+
+def email() -> dict[str, Any]:
+    """EMAIL_URL, or nothing: then nobody is offered e-mail."""
+    url = env("EMAIL_URL", default="")
+    if not url:
+        return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
+    try:
+        return dict(env.email_url_config(url))
+    except (ImproperlyConfigured, KeyError, ValueError):
+        raise ImproperlyConfigured(
+            "EMAIL_URL is not the address of a mail server. "
+            "Give one like smtp+tls://user:password@mail.example.com:587."
+        ) from None
+
+
+for _name, _value in email().items():
+    globals()[_name] = _value
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", default="fumarole@localhost")
+
 # The scheduler's own settings; scheduler/conf.py reads them into a typed value.
 SCHEDULER = {
     "cluster": CLUSTER,
@@ -216,6 +266,7 @@ SCHEDULER = {
         "jobs_per_user": env.int("MAX_WAITING_JOBS_PER_USER", default=10_000),
         "pods_per_user": env.int("MAX_WAITING_PODS_PER_USER", default=100_000),
     },
+    "notices": notices(),
     # Of one core, for looking ahead to when waiting gangs start; 0 turns it off.
     "forecast_share": env.float("FORECAST_SHARE", default=0.05),
     # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24"
@@ -273,6 +324,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
 SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=0 if EMBEDDED or DEBUG else 3600)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False)
+SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", default=False)
 
 
 def trusted_proxies() -> list[str]:
@@ -306,6 +359,17 @@ def require_network(entry: str) -> None:
 
 
 TRUSTED_PROXIES = trusted_proxies()
+
+
+def silenced_checks() -> list[str]:
+    """Remarks of `check --deploy` that only the owner of the domain can answer."""
+    about_other_hosts = ["security.W005", "security.W021"]
+    if TRUSTED_PROXIES:
+        return [*about_other_hosts, "security.W008"]  # the proxy sends plain HTTP to HTTPS
+    return about_other_hosts
+
+
+SILENCED_SYSTEM_CHECKS = silenced_checks()
 SECURE_PROXY_SSL_HEADER = (
     "HTTP_X_FORWARDED_PROTO",
     "https",
@@ -382,17 +446,28 @@ ADMISSION_PUBLIC = env.bool(
     "ADMISSION_PUBLIC", default=False
 )  # without a token, whoever reaches it may ask: most API servers cannot be given a token
 
+LOG_FORMAT = env("LOG_FORMAT", default="plain")
+if LOG_FORMAT not in ("plain", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT: “{LOG_FORMAT}” is not known. Give plain or json.")
+# A line for each request, and for each session that decided something.
+LOG_EACH = "INFO" if env.bool("LOG_EACH", default=LOG_FORMAT == "json") else "WARNING"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {
+        "plain": {"()": "scheduler.logs.PlainLines"},
+        "json": {"()": "scheduler.logs.JsonLines"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["console"], "level": env("LOG_LEVEL", default="INFO")},
     "loggers": {
         "axes": {"level": "WARNING"},
         "celery.beat": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
+        "uvicorn": {"handlers": [], "propagate": True},  # in the same form as all other lines
         "uvicorn.access": {"level": "WARNING"},
+        REQUESTS: {"level": LOG_EACH},
+        SESSIONS: {"level": LOG_EACH},
     },
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -94,6 +95,55 @@ def _check_kubeconfig(paths: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticesConf:
+    """`public_url` is where people find the pages; without it messages have no links.
+
+    `allowed_networks` are private networks that webhooks and chat may be sent to all the same.
+    """
+
+    public_url: str = ""
+    gather_seconds: float = 15.0  # a message waits until nothing was added to it for so long
+    allowed_networks: tuple[str, ...] = ()
+
+
+def notices_conf(environment: Mapping[str, str]) -> NoticesConf:
+    """Raises `BadSetting`."""
+    url = environment.get("PUBLIC_URL", "").strip().rstrip("/")
+    if url and not url.startswith(("http://", "https://")):
+        raise BadSetting(
+            f"PUBLIC_URL is “{url}”. Give the address of the pages, such as "
+            "https://fumarole.example.com."
+        )
+    networks = environment.get("NOTICE_ALLOWED_NETWORKS", "")
+    return NoticesConf(
+        public_url=url,
+        gather_seconds=_seconds(environment, "NOTICE_GATHER_SECONDS", 15.0),
+        allowed_networks=tuple(_network(entry) for entry in networks.split(",") if entry.strip()),
+    )
+
+
+def _seconds(environment: Mapping[str, str], setting: str, usual: float) -> float:
+    given = environment.get(setting, "").strip()
+    try:
+        seconds = float(given or usual)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= 3600.0:
+        raise BadSetting(f"{setting} is “{given}”. Give a number of seconds from 0 to 3600.")
+    return seconds
+
+
+def _network(entry: str) -> str:
+    try:
+        return str(ipaddress.ip_network(entry.strip()))
+    except ValueError:
+        raise BadSetting(
+            f"NOTICE_ALLOWED_NETWORKS: “{entry.strip()}” is neither an address nor a network. "
+            "Give networks with commas between them, such as 10.0.0.0/8,192.168.1.7."
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerConf:
     cluster: str = "simulated"
     kubernetes: KubernetesConf = field(default_factory=KubernetesConf)
@@ -107,6 +157,7 @@ class SchedulerConf:
     keep_hours: Mapping[str, float] = field(default_factory=dict)
     # on what may wait, where it is not the usual one
     limits: Mapping[str, int] = field(default_factory=dict)
+    notices: NoticesConf = field(default_factory=NoticesConf)
     # of one core, for looking ahead to when gangs start; 0: it is not done
     forecast_share: float = 0.05
     gap_seconds: float = (

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 
 from celery import Task, shared_task
+from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from scheduler.logs import known_as
 from scheduler.outages import Outage, in_a_line
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,8 @@ def run_session(trigger: str = "tick") -> None:
 
     result = run_scheduling_session(trigger)
     if result and (result.written.bound or result.written.evicted):
-        _begin(carry_out)
+        with known_as(session=result.number):
+            _begin(carry_out)
 
 
 @shared_task(name="scheduler.tasks.carry_out")
@@ -122,6 +125,33 @@ def renew_start_times() -> None:
     from scheduler.services.jobs import start_times
 
     start_times.renew_start_times()
+
+
+@shared_task(name="scheduler.tasks.send_notices")
+def send_notices() -> None:
+    """What happened since, to those who asked to be told: into inboxes, then elsewhere."""
+    from scheduler.services.notices import delivery, fan_out
+
+    if fan_out.has_happenings():
+        fan_out.write_notices()
+    if delivery.has_due_deliveries():
+        delivery.deliver_notices()
+
+
+@shared_task(name="scheduler.tasks.look_for_long_waits")
+def look_for_long_waits() -> None:
+    from scheduler.services.notices import waits
+
+    waits.look_for_long_waits()
+
+
+@shared_task(name="scheduler.tasks.keep_calendar")
+def keep_calendar() -> None:
+    """Planned changes begin and end, each exactly once. While nothing may be changed they wait."""
+    from scheduler.services.change_sets import calendar
+
+    if not settings.READ_ONLY:
+        calendar.keep_calendar()
 
 
 @shared_task(name="scheduler.tasks.tidy")

@@ -46,6 +46,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import postgres
 from tests.control_plane import fixtures as control_plane
+from tests.needed import do_without
 
 # A slow machine is no failure of a test.
 settings.register_profile(
@@ -55,7 +56,8 @@ settings.register_profile(
 )
 settings.load_profile("any_machine")
 
-# By mark; processes first, as the slowest lot. In CI the control plane is still being built then.
+# By mark; processes first, as the slowest lot. In CI the control plane is still being built then,
+# so processes beside it come later.
 _ORDER = ("processes", "", "kubernetes", "postgres", "browser")
 _KINDS_BY_WEIGHT = ("processes", "postgres", "browser", "kubernetes")  # the first that it wears
 # A swamped machine can starve these; in CI every test gets one more try. The summary names each.
@@ -102,16 +104,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _sort_by_kind(items: list[pytest.Item]) -> None:
     """Files stay together, and no worker is left alone with a long one at the end.
 
-    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Of the
-    browser's files, those with a whole installation come first, then those with many tests.
+    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Processes
+    beside a control plane open the lot that needs one. Of the browser's files, those with a whole
+    installation come first, then those with many tests.
     """
     on_postgres = {item.path for item in items if _kind(item) == "postgres"}
+    on_control_plane = {item.path for item in items if item.get_closest_marker("kubernetes")}
     tests_of_file = Counter(item.path for item in items)
 
     def place(item: pytest.Item) -> tuple[int, int, int]:
         kind = _kind(item)
         if item.path in on_postgres:
             return (_ORDER.index("postgres"), _ORDER.index(kind), 0)
+        if kind == "processes" and item.path in on_control_plane:
+            return (_ORDER.index("kubernetes"), -1, 0)
         if kind != "browser":
             return (_ORDER.index(kind), 0, 0)
         without_installation = "site" not in getattr(item, "fixturenames", ())
@@ -135,10 +141,8 @@ def _kind(item: pytest.Item) -> str:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = _missing_for(item)
-    if missing and os.environ.get("CI"):
-        pytest.fail(f"{missing}; in CI that is a failure", pytrace=False)
     if missing:
-        pytest.skip(missing)
+        do_without(missing)
 
 
 def _missing_for(item: pytest.Item) -> str:
@@ -232,7 +236,7 @@ def postgres_database(request: pytest.FixtureRequest) -> str:
     """The address of an empty PostgreSQL database, for tests that start processes of their own."""
     missing = _missing_postgres()
     if missing:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
+        do_without(missing)
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     return postgres.new_database(f"fumarole_processes_{worker}")
 

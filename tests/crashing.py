@@ -15,6 +15,7 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -110,10 +111,10 @@ def _settle() -> None:
 def _problems() -> list[str]:
     from tests.histories import broken_rules, half_gangs
 
-    return [*broken_rules(), *half_gangs(), *_bound_twice()]
+    return [*broken_rules(), *half_gangs(), *bound_twice()]
 
 
-def _bound_twice() -> list[str]:
+def bound_twice() -> list[str]:
     """The cluster and the database name the same node for every pod, and no pod has two places
     open.
     """
@@ -142,10 +143,18 @@ def _bound_twice() -> list[str]:
 
 
 def _leftovers() -> list[str]:
-    from scheduler.models import Command, Queue, SchedulingSession
+    from scheduler.models import SchedulingSession
 
     states = set(SchedulingSession.objects.values_list("state", flat=True))
     problems = [f"sessions are {sorted(states)}"] if not states <= {"Done", "TakenOver"} else []
+    return [*problems, *lost_or_repeated_orders()]
+
+
+def lost_or_repeated_orders() -> list[str]:
+    """Orders on record that were not carried out, are not what is the case, or were given twice."""
+    from scheduler.models import Command, Queue
+
+    problems = []
     if Command.objects.filter(executed_at=None).exists():
         problems.append("a command is on record that was not carried out")
     wishes = {
@@ -162,11 +171,8 @@ def _leftovers() -> list[str]:
         )
         if last and wishes[last.action] != queue.wish and not _from_above(last, queue):
             problems.append(f"{queue.name} is wished {queue.wish} after {last.action}")
-    noted = Command.objects.exclude(reason="").values_list("reason", flat=True)
-    problems += [
-        f"the order {reason} was given twice"
-        for reason in {reason for reason in noted if list(noted).count(reason) > 1}
-    ]
+    noted = Counter(Command.objects.exclude(reason="").values_list("reason", flat=True))
+    problems += [f"the order {reason} was given twice" for reason in noted if noted[reason] > 1]
     return problems
 
 
@@ -254,11 +260,73 @@ def _take_over() -> None:
         time.sleep(0.05)
 
 
+def killed_after_sending(url: str) -> dict[str, Any]:
+    """A worker that is killed (SIGKILL) when it has sent a message and not yet noted it; then
+    another one.
+    """
+    _prepare()
+    from datetime import timedelta
+
+    from django.db import connection
+
+    from scheduler.models import NoticeDelivery
+    from scheduler.services.notices import delivery
+
+    _wait_to_be_sent(url)
+    connection.close()
+    child = _start(_send_and_die)
+    _, status = os.waitpid(child, 0)
+    tries = delivery.deliver_notices()
+    row = NoticeDelivery.objects.get()
+    row.claimed_at -= 2 * delivery.ABANDONED
+    row.due_at -= timedelta(hours=1)
+    row.save()
+    delivery.deliver_notices()
+    row.refresh_from_db()
+    return {
+        "killedBy": os.WTERMSIG(status),
+        "triesWhileClaimed": tries,
+        "state": row.state,
+        "attempts": row.attempts,
+        "noted": row.log.count(),
+    }
+
+
+def _wait_to_be_sent(url: str) -> None:
+    """One message, due at once."""
+    from django.contrib.auth import get_user_model
+    from django.utils import timezone
+
+    from scheduler.domain.notices import NoticeKind
+    from scheduler.models import NoticeDelivery
+    from scheduler.services.accounts.actors import Actor
+    from scheduler.services.notices.choices import add_channel, save_rule
+    from scheduler.services.notices.fan_out import write_notices
+    from scheduler.services.notices.publish import publish
+    from tests.services.notices.people import started
+
+    ada = get_user_model().objects.create(username="ada", is_superuser=True)
+    by = Actor("ada", user=ada)
+    add_channel(ada, "Webhook", "hook", url, by=by)
+    save_rule(ada, NoticeKind.JOB_STARTED, channels=["hook"], by=by)
+    publish([started()])
+    write_notices()
+    NoticeDelivery.objects.update(due_at=timezone.now())
+
+
+def _send_and_die() -> None:
+    from scheduler.services.notices import delivery
+
+    delivery.note_result = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    delivery.deliver_notices()
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-    answer = (
-        stopped_past_its_lease()
-        if sys.argv[1] == "stop"
-        else main(int(sys.argv[1]), int(sys.argv[2]))
-    )
+    if sys.argv[1] == "stop":
+        answer = stopped_past_its_lease()
+    elif sys.argv[1] == "notice":
+        answer = killed_after_sending(sys.argv[2])
+    else:
+        answer = main(int(sys.argv[1]), int(sys.argv[2]))
     print(json.dumps(answer))

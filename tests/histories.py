@@ -37,7 +37,7 @@ LEAVES = ("a1", "a2", "b", "default")
 
 
 def build_cluster(nodes: int = 6) -> None:
-    queue("a", weight=3)
+    queue("a", weight=3, guarantee={"cpu": "4"}, capability={"cpu": "40"})
     queue("a1", "a", weight=2)
     queue("a2", "a", guarantee={"cpu": "4"}, deserved={"cpu": "8"})
     queue("b", weight=2, capability={"cpu": "24"})
@@ -188,14 +188,18 @@ def _overfull_nodes() -> list[str]:
 
 
 def _overfull_queues() -> list[str]:
+    """A queue's limit is for all that is in it and below it."""
+    queues = Queue.objects.in_bulk()
     used: dict[int, dict[str, int]] = {}
     for pod in Pod.objects.filter(phase__in=("Binding", "Bound", "Running")).select_related(
         "pod_class", "podgroup"
     ):
-        sums = used.setdefault(pod.podgroup.queue_id, {})
-        for name, amount in pod.pod_class.requests.items():
-            sums[name] = sums.get(name, 0) + amount
-    queues = Queue.objects.in_bulk(list(used))
+        queue_id = pod.podgroup.queue_id
+        while queue_id in queues:
+            sums = used.setdefault(queue_id, {})
+            for name, amount in pod.pod_class.requests.items():
+                sums[name] = sums.get(name, 0) + amount
+            queue_id = queues[queue_id].parent_id
     return [
         f"{queues[pk].name} has {sums[name]} of {limit} {name}"
         for pk, sums in used.items()

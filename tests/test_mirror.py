@@ -21,6 +21,7 @@ OWN_ROOMS = {
     "processes": "starts the real processes of an installation",
     "properties": "what holds for random clusters, trees and texts, across parts",
     "rules": "the rules of the test suite itself",
+    "upgrades": "databases of each release, brought up to date",
     "tools": "measures and checks of the code itself: make metrics, make check",
 }
 """Folders of tests that belong to no folder of code, and what they are for."""
@@ -29,7 +30,8 @@ TESTED_ELSEWHERE = {
     "dashboard/templatetags": "filters of templates: the pages that use them are tested in views",
     "scheduler/selectors/accounts": "who may do what: tests/services/accounts, and the API's tests",
     "scheduler/selectors/files": "manifests and reviews: tests/dashboard/api, apply and webhooks",
-    "scheduler/services/files": "applied through the API: tests/dashboard/api/test_apply.py",
+    "scheduler/selectors/notices": "inbox and rules: tests/services/notices, and the API's tests",
+    "dashboard/management/commands": "a few lines each: tests/services/files",
     "scheduler/management/commands": "a few lines each, for the modules of scheduler/management",
 }
 """Folders of code without a folder of tests, and where their tests are."""

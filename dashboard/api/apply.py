@@ -12,8 +12,10 @@ from dashboard.api.framework import permissions
 from dashboard.api.framework.authentication import actor_of
 from dashboard.api.framework.endpoint import Endpoint
 from dashboard.api.framework.errors import notice_json, violation_json
+from dashboard.api.framework.formats import Documents
 from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from scheduler.domain.plans import counted
+from scheduler.selectors.files.configuration import configuration
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.files.apply import apply_documents, check_documents
 from scheduler.services.files.items import Applied, Item
@@ -28,6 +30,25 @@ _SHOWN = query_parameter(
     "The objects that a dry run said would be deleted, such as `queue/team-a`, "
     "joined by commas: 409 if others would be deleted.",
 )
+
+
+class Configuration(Endpoint):
+    """Everything that admins set, as one file."""
+
+    basename = "configuration"
+    rules: ClassVar[permissions.Rules] = {"get": permissions.CLUSTER_ADMIN}
+    operations: ClassVar[Operations] = {
+        "get": Operation(
+            schema.ConfigurationExport,
+            summary="All configuration, to be applied elsewhere; without passwords and tokens",
+        )
+    }
+
+    def get(self, request: Request) -> Response:
+        documents = configuration()
+        if getattr(request.accepted_renderer, "format", "") == "yaml":
+            return Response(Documents(documents))
+        return Response({"apiVersion": "v1", "kind": "List", "items": documents})
 
 
 class Apply(Endpoint):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -23,7 +22,6 @@ from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.present.change_sets import crossing_json, item_json
 from scheduler.models import ChangeSet
 from scheduler.selectors.change_sets.listing import visible_sets
-from scheduler.services.accounts.actors import Actor
 from scheduler.services.change_sets import drafts
 from scheduler.services.change_sets.apply import apply_change_set
 from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
@@ -196,7 +194,7 @@ class Changes(Records):
         row = self.row_or_404()
         applied = apply_change_set(
             row.pk,
-            by=self._commander,
+            by=self.commander,
             expected_version=self.expected_version,
             dry_run=self.dry_run,
         )
@@ -209,19 +207,14 @@ class Changes(Records):
     def refresh(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
         with self.undone_in_dry_run():
-            return self._changed_response(drafts.bring_up_to_date(row.pk, by=self._commander))
+            return self._changed_response(drafts.bring_up_to_date(row.pk, by=self.commander))
 
     def revert(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
         with self.undone_in_dry_run():
-            made = drafts.revert(row.pk, by=self._commander)
+            made = drafts.revert(row.pk, by=self.commander)
             body = self._whole(made)
         return self._made_response(made, body)
-
-    @property
-    def _commander(self) -> Actor:
-        """Who gives this command, with the reason that they give in its body."""
-        return replace(self.actor, reason=self.reason)
 
     def _made_response(self, made: ChangeSet, body: dict[str, Any]) -> Response:
         location = f"/api/v1/changes/{made.pk}/"

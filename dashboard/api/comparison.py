@@ -7,17 +7,15 @@ from typing import Any, ClassVar
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dashboard.api import schema
-from dashboard.api.filters import ComparisonFilters, one_of
-from dashboard.api.framework import permissions
+from dashboard.api.filters import ComparisonFilters
 from dashboard.api.framework.collection import Objects, Rows
-from dashboard.api.framework.endpoint import Endpoint
 from dashboard.api.framework.formats import CSVRenderer
 from dashboard.api.objects import record_object
 from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations, query_parameter
+from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.windowed import WindowedFigures, limits
 from dashboard.http.exports import all_rows
 from dashboard.http.visibility import Visibility
 from dashboard.present.comparison import (
@@ -35,13 +33,6 @@ from scheduler.selectors.sessions.comparison import (
     comparisons_for,
     summary_of,
     within_window,
-)
-
-_QUEUE = query_parameter("queue", "Only in this queue and the queues below it.")
-_WINDOW = query_parameter(
-    "window",
-    f"How far back. {DEFAULT_WINDOW} where nothing is given.",
-    {"type": "string", "enum": list(WINDOWS)},
 )
 
 
@@ -83,35 +74,33 @@ def comparison_object(row: Comparison, visibility: Visibility) -> dict[str, Any]
     return record_object("Comparison", str(row.pk), row.since, spec, {})
 
 
-class ComparisonTotals(Endpoint):
+class ComparisonTotals(WindowedFigures):
     """How often both agree; `queue` and `window` (1h, 24h, 7d) limit it."""
 
     basename = "comparison"
-    parameters = frozenset({"queue", "window"})
-    rules: ClassVar[permissions.Rules] = {"get": permissions.MEMBER}
+    kind = "ComparisonTotals"
+    windows = WINDOWS
+    default_window = DEFAULT_WINDOW
     operations: ClassVar[Operations] = {
         "get": Operation(
             schema.ComparisonTotals,
             summary="How often another scheduler and ours agree, by queue and window",
-            parameters=(_QUEUE, _WINDOW),
+            parameters=limits(WINDOWS, DEFAULT_WINDOW),
         )
     }
 
-    def get(self, request: Request) -> Response:
-        window = one_of("window", request.query_params.get("window") or DEFAULT_WINDOW, WINDOWS)
+    def status(self, window: str, queue: str) -> dict[str, Any]:
         rows = within_window(comparisons_for(self.access.visible), window)
-        if queue := request.query_params.get("queue"):
+        if queue:
             rows = rows.filter(queue_name__in=names_in_records(queue))
         summary = summary_of(rows)
-        status = {
+        return {
             "compares": is_shadow(),
-            "window": window,
             "definition": DEFINITION,
             "starts": _agreement_object(summary.starts),
             "evictions": _agreement_object(summary.evictions),
             "counts": counts_by_name(summary.counts),
         }
-        return self.response_with(record_object("ComparisonTotals", window, None, {}, status))
 
 
 def _agreement_object(agreement: Agreement) -> dict[str, Any]:

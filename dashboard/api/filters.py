@@ -19,13 +19,16 @@ from dashboard.forms.choices import stored_word
 from dashboard.forms.typed import moment_of
 from scheduler.domain.access import Role
 from scheduler.domain.audit_actions import KINDS, AuditArea, known_actions
+from scheduler.domain.calendar import OccurrenceState, PlanState
 from scheduler.domain.change_sets import SetState
 from scheduler.domain.comparison import Verdict
 from scheduler.domain.jobs.policies import JobAction
 from scheduler.domain.label_selectors import FORMS, LabelRequirement, NotASelector, parse_selector
 from scheduler.domain.lifecycle import QueueCommand
+from scheduler.domain.notices import NoticeKind
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import QuantityError, parse_quantity
+from scheduler.domain.safe_windows import WindowState
 from scheduler.models import Command, Comparison, Decision, Event, SchedulingSession
 from scheduler.models.workload import JOB_PHASES, POD_PHASES, PODGROUP_PHASES
 from scheduler.selectors.jobs.listing import REASON_CODES, WAITING
@@ -398,6 +401,27 @@ class AuditFilters(FilterSet):
 class ChangeSetFilters(Created):
     state = OneOf(SetState, field_name="state")
     user = Words(field_name="author", lookup_expr="in")
+
+
+class NoticeFilters(Created):
+    kind = OneOf(NoticeKind, field_name="kind")
+    queue = Subtree(field_name="queue__name")
+    unread = Truth(field_name="read_at__isnull")
+
+
+class WindowFilters(Created):
+    queue = Words(field_name="queue", lookup_expr="in")
+    state = OneOf(WindowState, field_name="state")
+    user = Words(field_name="author", lookup_expr="in")
+
+
+class PlanFilters(Created):
+    state = OneOf(PlanState, field_name="state")
+    user = Words(field_name="planned_by", lookup_expr="in")
+
+
+class OccurrenceFilters(Created):
+    state = OneOf(OccurrenceState, field_name="state")
 
 
 class GrantFilters(FilterSet):

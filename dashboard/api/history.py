@@ -11,9 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import schema
+from dashboard.api.changes import change_set_object
 from dashboard.api.filters import AuditFilters, CommandFilters, EventFilters
 from dashboard.api.framework import permissions
-from dashboard.api.framework.collection import Objects, Orderings, Rows
+from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
 from dashboard.api.framework.errors import bad_parameter
 from dashboard.api.framework.formats import CSVRenderer, LinesRenderer
 from dashboard.api.framework.visible_rows import visible
@@ -27,6 +28,8 @@ from scheduler.domain.access import Access, Permission
 from scheduler.domain.jobs.policies import ACTION_NAMES, JobAction
 from scheduler.models import AuditEntry, Command, Event, Job
 from scheduler.selectors.queues.reused_names import records_of
+from scheduler.services.change_sets.drafts import revert_entry
+from scheduler.services.change_sets.verdicts import verdict_on
 from scheduler.services.queues.orders import Ordered, give_order, give_orders
 
 _EXAMPLE = OpenApiExample(
@@ -192,7 +195,9 @@ class Audit(Records):
     rules: ClassVar[permissions.Rules] = {
         "list": permissions.ADMIN,
         "retrieve": permissions.ADMIN,
+        "revert": permissions.ADMIN,
     }
+    verbs: ClassVar[Verbs] = {"revert": {"post": "revert"}}
     operations: ClassVar[Operations] = {
         "list": Operation(
             schema.AuditRecord,
@@ -200,7 +205,24 @@ class Audit(Records):
             summary="The audit log in pages; all of it as text/csv or application/x-ndjson",
         ),
         "retrieve": Operation(schema.AuditRecord),
+        "revert": Operation(
+            schema.saved(schema.ChangeSet),
+            schema.Reason,
+            201,
+            optional_body=True,
+            summary="A new change set that undoes this entry alone. Nothing is applied yet",
+        ),
     }
+
+    def revert(self, request: Request, name: str) -> Response:
+        row = self.row_or_404()
+        by = self.commander
+        with self.undone_in_dry_run():
+            made = revert_entry(row, by=by)
+            body = change_set_object(made, verdict_on(made.changes, by=by))
+        location = f"/api/v1/changes/{made.pk}/"
+        version = made.resource_version
+        return self.saved_response(body, (), created=True, location=location, version=version)
 
     def get_renderers(self) -> list[Any]:
         renderers = super().get_renderers()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiExample
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,14 +17,20 @@ from dashboard.api import schema
 from dashboard.api.filters import JobFilters
 from dashboard.api.framework import permissions
 from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.errors import not_found
+from dashboard.api.framework.formats import EventStreamRenderer
 from dashboard.api.framework.json_cache import JsonCache
 from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import job_object
+from dashboard.api.pod_logs import JOB_FOLLOWING, follow_logs, names_of, whole_number
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.domain.jobs.policies import JobAction
-from scheduler.models import Job, PodGroup
+from scheduler.models import ExpectedStart, Job, PodGroup
 from scheduler.models.stamps import stamp_of
-from scheduler.selectors.jobs.gangs import PhaseCounts, pods_by_phase
+from scheduler.selectors.jobs.gangs import WAITING, PhaseCounts, pods_by_phase
+from scheduler.selectors.jobs.log_pods import LogPods
+from scheduler.selectors.jobs.run_limits import RunLimits, run_limits
+from scheduler.selectors.jobs.start_times import expected_starts, starts_of_waiting
 from scheduler.services.jobs import changes, submit
 
 _EXAMPLE_CONTAINER = {
@@ -71,10 +79,12 @@ class Jobs(ManifestSet):
         "resume": {"post": "resume"},
         "restart": {"post": "restart"},
         "cancel": {"post": "cancel"},
+        "log/follow": {"get": "follow_log"},
     }
     rules: ClassVar[permissions.Rules] = {
         "list": permissions.signed_in,
         "retrieve": permissions.signed_in,
+        "follow_log": permissions.signed_in,
         "create": permissions.SUBMIT,
         "update": permissions.SUBMIT,
         "partial_update": permissions.SUBMIT,
@@ -102,16 +112,33 @@ class Jobs(ManifestSet):
         "resume": _COMMAND,
         "restart": _COMMAND,
         "cancel": _COMMAND,
+        "follow_log": JOB_FOLLOWING,
     }
+
+    @property
+    def known_parameters(self) -> frozenset[str]:
+        known = super().known_parameters
+        if self.action_name == "follow_log":
+            known |= names_of(JOB_FOLLOWING.parameters)
+        return known
+
+    def get_renderers(self) -> list[Any]:
+        if getattr(self, "action", "") == "follow_log":
+            return [*super().get_renderers(), EventStreamRenderer()]
+        return super().get_renderers()
 
     def visible_rows(self) -> QuerySet[Any]:
         return visible(Job.objects.select_related("queue", "podgroup"), self.access)
 
     def as_objects(self, rows: Rows) -> Objects:
         pods = pods_by_phase([_podgroup_of(job) for job in rows])
+        limits = run_limits()
+        expected = starts_of_waiting(getattr(job, "podgroup", None) for job in rows)
         objects = []
         for job in rows:
-            objects.append(job_object(job, pods.get(_podgroup_of(job), {})))
+            group = _podgroup_of(job)
+            limit = limits.get(job.queue_id)
+            objects.append(job_object(job, pods.get(group, {}), limit, expected.get(group)))
         return objects
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
@@ -124,20 +151,32 @@ class Jobs(ManifestSet):
         pages, rows = self.stamped_page(
             found,
             "podgroup__id",
+            "podgroup__phase",
+            "queue_id",
             spec=stamp_of(Job),
             now=stamp_of(PodGroup),
         )
         pods = pods_by_phase([row["podgroup__id"] for row in rows if row["podgroup__id"]])
+        limits = run_limits()
+        waiting = [row["podgroup__id"] for row in rows if row["podgroup__phase"] in WAITING]
+        expected = expected_starts(waiting)
         stamps = {}
         for row in rows:
-            stamps[row["id"]] = (row["spec"], row["now"], pods.get(row["podgroup__id"]))
-        texts = _JSON_CACHE.texts_of(stamps, partial(_objects_by_key, pods))
+            group = row["podgroup__id"]
+            stamps[row["id"]] = (
+                row["spec"],
+                row["now"],
+                pods.get(group),
+                limits.get(row["queue_id"]),
+                _stamp(expected, group),
+            )
+        texts = _JSON_CACHE.texts_of(stamps, partial(_objects_by_key, pods, limits, expected))
         return Response(pages.json_page_of(texts))
 
     def create_object(self, manifest: Any) -> Response:
         made = submit.submit_job(manifest, by=self.actor, dry_run=self.dry_run)
         return self.saved_response(
-            job_object(made.job, {"Pending": made.pods}),
+            job_object(made.job, {"Pending": made.pods}, run_limits().get(made.job.queue_id)),
             made.notices,
             created=True,
             version=made.job.resource_version,
@@ -185,6 +224,14 @@ class Jobs(ManifestSet):
     def cancel(self, request: Request, namespace: str, name: str) -> Response:
         return self._command(namespace, name, JobAction.TERMINATE)
 
+    def follow_log(self, request: Request, namespace: str, name: str) -> HttpResponseBase:
+        job = self.row_or_404()
+        gang = getattr(job, "podgroup", None)
+        if gang is None:
+            raise not_found(f"{namespace}/{name} has no pods.")
+        task = request.query_params.get("task", "")
+        return follow_logs(self, gang, LogPods(gang.pk, "", task, whole_number(request, "index")))
+
     def _command(self, namespace: str, name: str, action: JobAction) -> Response:
         self.row_or_404()
         result = submit.command_job(
@@ -199,12 +246,26 @@ class Jobs(ManifestSet):
         return self.response_with(job_command_answer(result, action, self.dry_run))
 
 
-def _objects_by_key(pods: Mapping[int, PhaseCounts], ids: list[int]) -> dict[int, dict[str, Any]]:
-    """`pods` counts the pods of each podgroup."""
+def _stamp(expected: Mapping[int, ExpectedStart], group: int) -> datetime | None:
+    """When it was foretold. Each look foretells anew."""
+    if group not in expected:
+        return None
+    return expected[group].made_at
+
+
+def _objects_by_key(
+    pods: Mapping[int, PhaseCounts],
+    limits: RunLimits,
+    expected: Mapping[int, ExpectedStart],
+    ids: list[int],
+) -> dict[int, dict[str, Any]]:
+    """`pods` counts the pods of each podgroup, `expected` says when it starts."""
     found = Job.objects.filter(pk__in=ids).select_related("queue", "podgroup")
     objects: dict[int, dict[str, Any]] = {}
     for job in found:
-        objects[job.pk] = job_object(job, pods.get(_podgroup_of(job), {}))
+        group = _podgroup_of(job)
+        limit = limits.get(job.queue_id)
+        objects[job.pk] = job_object(job, pods.get(group, {}), limit, expected.get(group))
     return objects
 
 

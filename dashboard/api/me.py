@@ -32,7 +32,7 @@ from scheduler.services.accounts import preferences as account_preferences
 PAGES = ("jobs",)
 """The pages whose views can be kept."""
 
-_PREFERENCES = ("timeZone", "theme", "folded", "unfolded", "levels")
+_PREFERENCES = ("timeZone", "theme", "calendarNotices", "folded", "unfolded", "levels")
 _OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -150,7 +150,8 @@ class Accounts(Users):
     operations: ClassVar[Operations] = {
         **Users.operations,
         "preferences": Operation(
-            schema.Preferences, summary="Your own time zone, theme and folded queues"
+            schema.Preferences,
+            summary="Your own time zone, theme, folded queues, and whether the calendar tells you",
         ),
         "change_preferences": Operation(
             schema.Preferences, schema.GivenPreferences, summary="Change some of your own"
@@ -183,8 +184,18 @@ class Accounts(Users):
             user,
             time_zone=self._text_or_none("timeZone"),
             theme=self._text_or_none("theme"),
+            calendar_notices=self._flag_or_none("calendarNotices"),
             by=self.actor,
         )
+
+    def _flag_or_none(self, field: str) -> bool | None:
+        given = given_fields(self.request.data)
+        if field not in given:
+            return None
+        flag = given[field]
+        if not isinstance(flag, bool):
+            raise bad_parameter(f"spec.{field}", f"{field} must be true or false.")
+        return flag
 
     def _text_or_none(self, field: str) -> str | None:
         if field not in given_fields(self.request.data):

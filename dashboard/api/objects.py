@@ -12,13 +12,15 @@ from functools import lru_cache
 from typing import Any
 
 from dashboard.http.visibility import Visibility
+from dashboard.present.start_times import start_object
 from scheduler.admission.facts import QUEUE_ANNOTATION
+from scheduler.admission.rules.backlogs import LongestRun
 from scheduler.domain.conditions import condition, queue_conditions
 from scheduler.domain.lifecycle import DerivedState
-from scheduler.domain.queue_fields import QUEUE_FIELDS, FieldKind, QueueField
+from scheduler.domain.queue_fields import QUEUE_FIELDS, FieldKind, QueueField, names_in
 from scheduler.domain.queues import QueueState
 from scheduler.domain.resources import NOTHING, Resources
-from scheduler.models import Job, Namespace, Node, Pod, PodGroup, PriorityClass
+from scheduler.models import ExpectedStart, Job, Namespace, Node, Pod, PodGroup, PriorityClass
 from scheduler.selectors.cluster.nodes import NodeLoad
 from scheduler.selectors.files.manifests import (
     BATCH,
@@ -31,6 +33,7 @@ from scheduler.selectors.files.manifests import (
     priority_class_spec,
 )
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
+from scheduler.selectors.jobs.run_limits import RUN_TIME_EXCEEDED, ends_at
 from scheduler.selectors.queues.objects import JOB_COUNTS, PHASES, QueueCounts
 from scheduler.services.cluster.pod_logs import Container
 
@@ -117,6 +120,7 @@ def _queue_spec(row: Mapping[str, Any]) -> dict[str, Any]:
             value = _quantities(value)
         spec[key] = {nested: value} if nested else value
     spec["parent"] = spec["parent"] or ""
+    spec["namespaces"] = names_in(spec["namespaces"])
     return spec
 
 
@@ -128,6 +132,10 @@ def _queue_status(row: Mapping[str, Any], counts: QueueCounts) -> dict[str, Any]
         "suspendedBy": row["suspended_by"],
         "minRunSeconds": min_run.seconds,
         "minRunSecondsFrom": min_run.named_by,
+        "limits": [
+            {"field": each.field, "limit": each.limit, "queue": each.named_by}
+            for each in counts.limits_of(row["id"])
+        ],
         **dict(zip(_PHASE_KEYS, counts.gangs(row["id"]), strict=True)),
         "subtree": dict(zip(_PHASE_KEYS, counts.gangs_below(row["id"]), strict=True)),
         "jobs": dict(zip(JOB_COUNTS, counts.jobs_of(row["id"]), strict=True)),
@@ -253,11 +261,19 @@ def _kubernetes_object(
     return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec, "status": status}
 
 
-def job_object(job: Job, pods: Mapping[str, int]) -> dict[str, Any]:
-    """`pods` counts the job's pods by phase."""
+def job_object(
+    job: Job,
+    pods: Mapping[str, int],
+    limit: LongestRun | None = None,
+    expected: ExpectedStart | None = None,
+) -> dict[str, Any]:
+    """`pods` counts the job's pods by phase. `limit` says how long it may run, `expected` when it
+    starts, while it waits.
+    """
     group = getattr(job, "podgroup", None)
     status = {
-        "state": {"phase": job.phase, "message": job.message, "since": iso_time(job.phase_since)},
+        "state": _job_state(job),
+        "runLimit": _run_limit(job, limit),
         "owner": job.owner,
         "minAvailable": job.min_available,
         "pending": pods.get("Pending", 0),
@@ -271,8 +287,32 @@ def job_object(job: Job, pods: Mapping[str, int]) -> dict[str, Any]:
         "startedAt": iso_time(job.started_at),
         "finishedAt": iso_time(job.finished_at),
         "podgroup": _podgroup_summary(group),
+        "expectedStart": start_object(expected),
     }
     return _kubernetes_object(BATCH, "Job", namespaced_metadata(job), job_spec(job), status)
+
+
+def _job_state(job: Job) -> dict[str, Any]:
+    """`reason` is a word, where there is one for it."""
+    reason = ""
+    if job.was_ended_for_time:
+        reason = RUN_TIME_EXCEEDED
+    return {
+        "phase": job.phase,
+        "reason": reason,
+        "message": job.shown_message,
+        "since": iso_time(job.phase_since),
+    }
+
+
+def _run_limit(job: Job, limit: LongestRun | None) -> dict[str, Any] | None:
+    if limit is None:
+        return None
+    return {
+        "seconds": limit.seconds,
+        "queue": limit.queue,
+        "endsAt": iso_time(ends_at(job, limit)),
+    }
 
 
 def _pods_on_nodes(pods: Mapping[str, int]) -> int:
@@ -302,7 +342,9 @@ def _reason_object(group: PodGroup) -> dict[str, Any] | None:
     }
 
 
-def podgroup_object(group: PodGroup, pods: Mapping[str, int]) -> dict[str, Any]:
+def podgroup_object(
+    group: PodGroup, pods: Mapping[str, int], expected: ExpectedStart | None = None
+) -> dict[str, Any]:
     status = {
         "phase": group.phase,
         "owner": group.owner,
@@ -314,6 +356,7 @@ def podgroup_object(group: PodGroup, pods: Mapping[str, int]) -> dict[str, Any]:
         "failed": pods.get("Failed", 0),
         "conditions": group.conditions,
         "reason": _reason_object(group),
+        "expectedStart": start_object(expected),
         "enqueuedAt": iso_time(group.enqueued_at),
         "startedAt": iso_time(group.started_at),
         "finishedAt": iso_time(group.finished_at),

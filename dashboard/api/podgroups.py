@@ -27,7 +27,7 @@ from scheduler.models import PodGroup, Queue
 from scheduler.selectors.accounts.access import owner_of
 from scheduler.selectors.jobs.gangs import WAITING, place_in_line, pods_by_phase
 from scheduler.selectors.jobs.page import gang_named, last_eviction
-from scheduler.selectors.jobs.start_times import expected_starts
+from scheduler.selectors.jobs.start_times import expected_starts, starts_of_waiting
 from scheduler.selectors.jobs.timeline import Span, TimelineEntry, timeline_of
 from scheduler.services.jobs import podgroups
 from scheduler.services.jobs.reclaim import why_no_reclaim
@@ -85,9 +85,11 @@ class PodGroups(ManifestSet):
 
     def as_objects(self, rows: Rows) -> Objects:
         pods = pods_by_phase([group.pk for group in rows])
+        expected = starts_of_waiting(rows)
         objects = []
         for group in rows:
-            objects.append(podgroup_object(group, pods.get(group.pk, {})))
+            counts = pods.get(group.pk, {})
+            objects.append(podgroup_object(group, counts, expected.get(group.pk)))
         return objects
 
     def create_object(self, manifest: Any) -> Response:

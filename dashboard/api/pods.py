@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from drf_spectacular.types import OpenApiTypes
+from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,28 +13,24 @@ from dashboard.api import schema
 from dashboard.api.filters import PodFilters
 from dashboard.api.framework import permissions
 from dashboard.api.framework.collection import EndpointSet, Objects, Orderings, Rows, Verbs
-from dashboard.api.framework.errors import Refusal, bad_parameter
+from dashboard.api.framework.errors import Refusal
+from dashboard.api.framework.formats import EventStreamRenderer
 from dashboard.api.framework.parameters import read_boolean
 from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import container_object, pod_object
-from dashboard.api.schema.openapi import Operation, Operations, query_parameter
+from dashboard.api.pod_logs import (
+    LOG_PARAMETERS,
+    POD_FOLLOWING,
+    follow_logs,
+    log_question,
+    names_of,
+)
+from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.conf import is_kubernetes
 from scheduler.models import Pod
+from scheduler.selectors.jobs.log_pods import LogPods
 from scheduler.services.cluster import pod_logs
 from scheduler.services.jobs import podgroups
-
-_LOG_PARAMETERS = (
-    query_parameter("container", "Which container; needed where the pod has several."),
-    query_parameter(
-        "lines",
-        f"How many lines, counted from the end. {pod_logs.USUAL_LINES} if it is not given, "
-        f"{pod_logs.MOST_LINES} at most.",
-        OpenApiTypes.INT,
-    ),
-    query_parameter(
-        "previous", "The log of the run before the container was started again.", OpenApiTypes.BOOL
-    ),
-)
 
 
 class Pods(EndpointSet):
@@ -50,11 +46,15 @@ class Pods(EndpointSet):
         "phase": "phase",
     }
     default_ordering = "-created"
-    verbs: ClassVar[Verbs] = {"log": {"get": "log"}}
+    verbs: ClassVar[Verbs] = {
+        "log": {"get": "log"},
+        "log/follow": {"get": "follow_log"},
+    }
     rules: ClassVar[permissions.Rules] = {
         "list": permissions.signed_in,
         "retrieve": permissions.signed_in,
         "log": permissions.signed_in,
+        "follow_log": permissions.signed_in,
         "create": permissions.SUBMIT,
         "destroy": permissions.SUBMIT,
     }
@@ -66,16 +66,22 @@ class Pods(EndpointSet):
         "log": Operation(
             schema.PodLog,
             summary="What a container of it has written, and how its containers are",
-            parameters=_LOG_PARAMETERS,
+            parameters=LOG_PARAMETERS,
         ),
+        "follow_log": POD_FOLLOWING,
     }
 
     @property
     def known_parameters(self) -> frozenset[str]:
         known = super().known_parameters
-        if self.action_name == "log":
-            known |= {"container", "lines", "previous"}
+        if self.action_name in ("log", "follow_log"):
+            known |= names_of(self.operations[self.action_name].parameters)
         return known
+
+    def get_renderers(self) -> list[Any]:
+        if getattr(self, "action", "") == "follow_log":
+            return [*super().get_renderers(), EventStreamRenderer()]
+        return super().get_renderers()
 
     def visible_rows(self) -> QuerySet[Any]:
         pods = Pod.objects.select_related("podgroup__queue", "node", "pod_class")
@@ -96,32 +102,22 @@ class Pods(EndpointSet):
 
     def log(self, request: Request, namespace: str, name: str) -> Response:
         pod = self.row_or_404()
-        found = pod_logs.read_log(
-            self.actor,
-            pod,
-            container=request.query_params.get("container", ""),
-            lines=self._lines(),
-            previous=read_boolean(request, "previous"),
-        )
+        found = pod_logs.read_log(self.actor, pod, log_question(request))
         if found.problem and is_kubernetes():
             raise Refusal(found.problem, code=409, problem_type="conflict")
         containers = [container_object(each) for each in pod_logs.read_containers(pod)]
         answer = {
             "pod": str(pod),
-            "log": found.text,
+            "log": found.written(with_times=read_boolean(request, "timestamps")),
             "cut": found.is_cut,
             "message": found.problem,
             "containers": containers,
         }
         return self.response_with(answer)
 
-    def _lines(self) -> int:
-        text = self.request.query_params.get("lines", str(pod_logs.USUAL_LINES))
-        is_number = text.isascii() and text.isdigit() and len(text) < 6
-        if not is_number or not 1 <= int(text) <= pod_logs.MOST_LINES:
-            words = f"lines must be a number from 1 to {pod_logs.MOST_LINES}."
-            raise bad_parameter("lines", words)
-        return int(text)
+    def follow_log(self, request: Request, namespace: str, name: str) -> HttpResponseBase:
+        pod = self.row_or_404()
+        return follow_logs(self, pod.podgroup, LogPods(pod.podgroup_id, pod=pod.name))
 
     def destroy(self, request: Request, namespace: str, name: str) -> Response:
         self.row_or_404()

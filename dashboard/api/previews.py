@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -20,7 +22,7 @@ from scheduler.models import ChangeSet, Preview
 from scheduler.selectors.change_sets.listing import visible_sets
 from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
 
-_FIELDS = ("changeSet", "documents", "lostNodes", "minutes")
+_FIELDS = ("changeSet", "documents", "lostNodes", "minutes", "beginsAt")
 _MOST_NODES = 1000
 
 
@@ -29,8 +31,8 @@ class Previews(Records):
     rules: ClassVar[permissions.Rules] = {
         "list": permissions.signed_in,
         "retrieve": permissions.signed_in,
-        "create": permissions.OPERATE,
-        "destroy": permissions.OPERATE,
+        "create": permissions.SUBMIT,
+        "destroy": permissions.may_write_own,
     }
     operations: ClassVar[Operations] = {
         "list": Operation(schema.Preview, many=True, summary="The previews that you asked for"),
@@ -41,7 +43,7 @@ class Previews(Records):
             schema.saved(schema.Preview),
             schema.GivenPreview,
             201,
-            summary="Try a change set, documents or the loss of nodes out on a copy of the cluster",
+            summary="Try changes, jobs or the loss of nodes out on a copy of the cluster",
         ),
         "destroy": Operation(schema.Gone, summary="Cancel a preview"),
     }
@@ -62,6 +64,7 @@ class Previews(Records):
                 documents=_given_documents(given.get("documents")),
                 lost_nodes=_given_names(given.get("lostNodes")),
                 minutes=_given_minutes(given.get("minutes")),
+                begins_at=_given_moment(given.get("beginsAt")),
             )
             body = preview_object(made)
         location = f"/api/v1/previews/{made.pk}/"
@@ -111,11 +114,26 @@ def _given_minutes(given: Any) -> int:
     return given
 
 
+def _given_moment(given: Any) -> datetime | None:
+    if given is None:
+        return None
+    found = None
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            found = datetime.fromisoformat(given)
+    if found is None or found.tzinfo is None:
+        message = "beginsAt must be a moment with its zone, such as 2026-11-20T17:00:00Z."
+        raise bad_parameter("beginsAt", message)
+    return found
+
+
 def preview_object(row: Preview) -> dict[str, Any]:
     spec = {
         "changeSet": row.change_set_id,
+        "jobs": row.jobs,
         "lostNodes": row.lost_nodes,
         "minutes": row.minutes,
+        "beginsAt": iso_time(row.begins_at),
     }
     status = {
         "state": row.state,

@@ -18,9 +18,12 @@ from dashboard.api import (
     grants,
     history,
     jobs,
+    loans,
     me,
     namespaces,
     nodes,
+    notices,
+    plans,
     podgroups,
     pods,
     policy,
@@ -31,6 +34,7 @@ from dashboard.api import (
     start,
     tokens,
     users,
+    windows,
 )
 from dashboard.api.framework.collection import EndpointSet
 from dashboard.api.framework.endpoint import Endpoint, NothingHere
@@ -62,6 +66,13 @@ COLLECTIONS: Final[Mapping[str, type[EndpointSet]]] = {
     "policyversions": policy.PolicyVersions,
     "changes": changes.Changes,
     "previews": previews.Previews,
+    "notices": notices.Notices,
+    "noticerules": notices.NoticeRules,
+    "noticechannels": notices.NoticeChannels,
+    "noticedeliveries": notices.NoticeDeliveries,
+    "windows": windows.Windows,
+    "plans": plans.Plans,
+    "occurrences": plans.Occurrences,
 }
 SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "policy": policy.Policy,
@@ -70,8 +81,12 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "cluster": cluster.Cluster,
     "comparison": comparison.ComparisonTotals,
     "forecasts": forecasts.Forecasts,
+    "loans": loans.Loans,
+    "inbox": notices.Inbox,
+    "loans/history": loans.LoanHistories,
     "cluster/pause": cluster.ClusterPause,
     "cluster/resume": cluster.ClusterResume,
+    "configuration": apply.Configuration,
 }
 SETS: Final[Mapping[str, type[Endpoint]]] = {
     "validate": apply.Validate,

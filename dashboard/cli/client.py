@@ -5,9 +5,10 @@ Answers are plain values. Refusals become one sentence with the right exit code.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ _PAGE = 500
 _NUMBERED = "X-Request-ID"
 _TRIES = 3  # of a reading request that is told to come again
 _LONGEST_PAUSE = 5.0
+_LONGEST_SILENCE = 60.0  # of a stream: the server says every 15 s that it is still there
 _CODES: Final[Mapping[int, ExitCode]] = {
     401: ExitCode.NOT_ALLOWED,
     403: ExitCode.NOT_ALLOWED,
@@ -120,6 +122,27 @@ class Api:
 
     def text(self, where: str, accept: str, **parameters: Any) -> str:
         return self.send("GET", where, parameters, headers={"Accept": accept}).text
+
+    def events(self, where: str, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Server-sent events while they come: the name and the data of each.
+
+        Raises `Problem` where the connection is lost.
+        """
+        httpx = _import_httpx()
+        given = {name: value for name, value in parameters.items() if value not in (None, "")}
+        waits = httpx.Timeout(self.target.timeout, read=_LONGEST_SILENCE)
+        headers = {"Accept": "text/event-stream"}
+        try:
+            with self.client.stream(
+                "GET", where, params=given, headers=headers, timeout=waits
+            ) as answer:
+                if answer.status_code >= 300:
+                    answer.read()
+                    raise _problem_of(answer, self.target)
+                yield from _read_events(answer.iter_lines())
+        except httpx.TransportError as error:
+            message = f"The connection to {self.target.server} was lost ({error})."
+            raise Problem(message, ExitCode.NO_CONNECTION) from None
 
     # Writing
 
@@ -236,6 +259,17 @@ class Api:
             )
             raise Problem(message, ExitCode.NO_CONNECTION)
         return answer
+
+
+def _read_events(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    name = ""
+    for line in lines:
+        field, _, value = line.partition(": ")
+        if field == "event":
+            name = value
+        elif field == "data":
+            yield name, json.loads(value)
+            name = ""
 
 
 def _import_httpx() -> Any:

@@ -40,12 +40,14 @@ HELP: Final = (
 # given.
 GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "queue": (("queues.write", "queues.state", "queues.read"), "app"),
-    "job": (("jobs.run", "jobs.commands", "jobs.read"), "app"),
-    "pod": (("jobs.pods",), "pods"),
+    "job": (("jobs.run", "jobs.commands", "jobs.read", "jobs.logs"), "app"),
+    "pod": (("jobs.pods", "jobs.logs"), "pods"),
     "node": (("cluster.nodes",), "app"),
     "session": (("sessions.read",), "app"),
     "policy": (("sessions.policy",), "app"),
-    "changes": (("files.changes",), "app"),
+    "changes": (("files.changes", "files.plans"), "app"),
+    "notices": (("accounts.notices",), "app"),
+    "window": (("files.windows",), "app"),
     "contexts": (("accounts.login",), "contexts_app"),
 }
 # Commands without a group: which module registers them.
@@ -60,6 +62,7 @@ COMMANDS: Final = {
     "comparison": "sessions.comparison",
     "audit": "records.audit",
     "forecasts": "records.forecasts",
+    "loans": "records.loans",
     "api": "raw",
     "login": "accounts.login",
     "whoami": "accounts.login",

@@ -17,9 +17,12 @@ from scheduler.admission.rules.queues import verdict_on
 from scheduler.admission.violations import Rejected, Verdict, Violation
 from scheduler.domain.queue_fields import (
     AMOUNT_FIELDS,
+    LIMIT_FIELDS,
+    OPTIONAL_NUMBERS,
     SECONDS_FIELDS,
     TEXT_FIELDS,
     FieldKind,
+    QueueField,
 )
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.services.accounts.access import (
@@ -49,7 +52,7 @@ class QueueForm:
     reclaimable: bool = True
     dequeue_strategy: str = "traverse"
     state: str = "Open"
-    seconds: dict[str, str] = field(default_factory=dict)  # by the name of the field
+    numbers: dict[str, str] = field(default_factory=dict)  # optional ones, by the field's name
     texts: dict[str, str] = field(default_factory=dict)  # the same
     amounts: dict[str, dict[str, str]] = field(default_factory=dict)  # resource -> quota -> text
     # quota -> text, typed in the last line without a resource's name
@@ -58,18 +61,22 @@ class QueueForm:
     doubled: tuple[str, ...] = ()
 
     def seconds_inputs(self) -> list[dict[str, Any]]:
-        inputs = []
-        for seconds in SECONDS_FIELDS:
-            inputs.append(
-                {
-                    "name": seconds.name,
-                    "label": seconds.label,
-                    "help": seconds.help,
-                    "field": seconds.path,
-                    "value": self.seconds.get(seconds.name, ""),
-                }
-            )
-        return inputs
+        return [self._number_input(field) for field in SECONDS_FIELDS]
+
+    def limit_inputs(self) -> list[dict[str, Any]]:
+        return [self._number_input(field) for field in LIMIT_FIELDS]
+
+    def has_limits(self) -> bool:
+        return any(self.numbers.get(field.name) for field in LIMIT_FIELDS)
+
+    def _number_input(self, field: QueueField) -> dict[str, Any]:
+        return {
+            "name": field.name,
+            "label": field.label,
+            "help": field.help,
+            "field": field.path,
+            "value": self.numbers.get(field.name, ""),
+        }
 
     def text_inputs(self) -> list[dict[str, Any]]:
         inputs: list[dict[str, Any]] = []
@@ -166,12 +173,16 @@ class QueueForm:
             "dequeueStrategy": self.dequeue_strategy,
             "parent": self.parent,
         }
-        for seconds in SECONDS_FIELDS:
-            typed = self.seconds.get(seconds.name, "")
+        for number in OPTIONAL_NUMBERS:
+            typed = self.numbers.get(number.name, "")
             if typed:
-                spec[seconds.key] = number_or_text(typed)
+                spec[number.key] = number_or_text(typed)
         for text in TEXT_FIELDS:
-            spec[text.key] = self.texts.get(text.name, "")
+            typed = self.texts.get(text.name, "")
+            if text.kind is not FieldKind.NAMES:
+                spec[text.key] = typed
+            elif typed.strip():
+                spec[text.key] = typed.replace(",", " ").split()
         for quota in QUOTAS:
             spec[quota] = self._quota_manifest(quota)
         if base is None:
@@ -181,7 +192,7 @@ class QueueForm:
                 "metadata": {"name": self.name},
             }
             return {**head, "spec": spec | {"state": self.state}}
-        shown = {*spec, *(seconds.key for seconds in SECONDS_FIELDS)}
+        shown = {*spec, *(field.key for field in (*OPTIONAL_NUMBERS, *TEXT_FIELDS))}
         kept = {}
         for key, value in base["spec"].items():
             if key not in shown:

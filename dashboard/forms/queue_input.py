@@ -13,7 +13,7 @@ from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.violations import Violation
 from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.queue_fields import (
-    SECONDS_FIELDS,
+    OPTIONAL_NUMBERS,
     TEXT_FIELDS,
 )
 from scheduler.domain.queues import QueueSpec
@@ -31,10 +31,10 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
     texts = {}
     for text in TEXT_FIELDS:
         texts[text.name] = data.get(text.name, stored.texts.get(text.name, ""))
-    seconds = {}
-    for number in SECONDS_FIELDS:
-        typed = data.get(number.name, stored.seconds.get(number.name, ""))
-        seconds[number.name] = as_typed(typed)
+    numbers = {}
+    for number in OPTIONAL_NUMBERS:
+        typed = data.get(number.name, stored.numbers.get(number.name, ""))
+        numbers[number.name] = as_typed(typed)
     return QueueForm(
         name=stored.name or data.get("name", "").strip(),
         parent=data.get("parent", stored.parent),
@@ -43,7 +43,7 @@ def form_from_post(data: QueryDict, stored: QueueForm) -> QueueForm:
         reclaimable=data.get("reclaimable") == "on",
         dequeue_strategy=data.get("dequeue_strategy", stored.dequeue_strategy),
         state=data.get("state", stored.state),
-        seconds=seconds,
+        numbers=numbers,
         texts=texts,
         **_posted_amounts(data),
     )
@@ -97,9 +97,9 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
             given = given.get("resource", {})
         for resource, text in given.items():
             amounts.setdefault(resource, {})[quota] = str(text)
-    seconds = {}
-    for field in SECONDS_FIELDS:
-        seconds[field.name] = str(spec.get(field.key, ""))
+    numbers = {}
+    for field in OPTIONAL_NUMBERS:
+        numbers[field.name] = str(spec.get(field.key, ""))
     return QueueForm(
         name=manifest["metadata"]["name"],
         parent=spec["parent"],
@@ -108,10 +108,17 @@ def form_from_manifest(manifest: Mapping[str, Any]) -> QueueForm:
         reclaimable=spec["reclaimable"],
         dequeue_strategy=spec["dequeueStrategy"],
         state=spec["state"],
-        seconds=seconds,
-        texts={text.name: spec[text.key] for text in TEXT_FIELDS},
+        numbers=numbers,
+        texts={text.name: _as_line(spec.get(text.key, "")) for text in TEXT_FIELDS},
         amounts=amounts,
     )
+
+
+def _as_line(value: object) -> str:
+    """Names are typed with commas between them."""
+    if isinstance(value, list):
+        return ", ".join(value)
+    return str(value)
 
 
 def form_of_reading(

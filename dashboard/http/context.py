@@ -19,6 +19,7 @@ from scheduler.models import Preference
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.selectors.cluster.mirror import taken_over
 from scheduler.selectors.cluster.summary import cluster_name
+from scheduler.selectors.notices.inbox import count_unread
 
 THEMES = ("light", "dark", "system")
 THEME_COOKIE = "theme"
@@ -43,6 +44,7 @@ PLACES = (
     Place("Comparison", "comparison", "half", "/comparison/"),
     Place("Changes", "change-sets", "changes", "/changes/"),
     Place("Forecasts", "forecasts", "clock", "/insights/forecasts/"),
+    Place("Loans", "loans", "loans", "/insights/loans/"),
     Place("Activity", "activity", "activity", "/activity/"),
     Place("Policy", "policy", "policy", "/policy/"),
     Place("Users", "users", "user", "/users/"),
@@ -50,6 +52,7 @@ PLACES = (
 FOR_ADMINS = ("users",)
 FOR_VIEWERS = (
     "forecasts",
+    "loans",
     "nodes",
     "sessions",
     "comparison",
@@ -72,9 +75,16 @@ def console(request: HttpRequest) -> dict[str, Any]:
         "places": _navigation(request),
         # Functions: only pages that show them ask the database.
         "cluster_name": cluster_name,
+        "unread_notices": lambda: _unread_notices(request),
         "cluster_mode": lambda: _mode_of_cluster(request),
         "site_notices": lambda: notices_for(access(request).visible, site_notices()),
     }
+
+
+def _unread_notices(request: HttpRequest) -> int:
+    if not _is_signed_in(request):
+        return 0
+    return count_unread(request.user, access(request))
 
 
 def _mode_of_cluster(request: HttpRequest) -> dict[str, str] | None:

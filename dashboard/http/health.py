@@ -20,7 +20,7 @@ from dashboard.http.middleware import DAMAGED
 from dashboard.live.redis_watch import ANSWER_SECONDS, ping
 from scheduler.conf import is_kubernetes
 from scheduler.outages import is_damage
-from scheduler.selectors.cluster.mirror import MirrorFacts, mirror_facts
+from scheduler.selectors.cluster.mirror import MirrorFacts, may_decide, mirror_facts
 from scheduler.selectors.cluster.summary import failing_parts, session_clock
 
 logger = logging.getLogger(__name__)
@@ -118,18 +118,29 @@ def check_sessions() -> str:
     if clock.last_at is None:
         if clock.failing:
             raise NotReadyError(f"Every session so far has failed. {_SEE_WHY}")
-        raise NotReadyError("No session has run yet. Are the scheduler worker and beat running?")
+        why = _held_back_words() or "Are the scheduler worker and beat running?"
+        raise NotReadyError(f"No session has run yet. {why}")
     age = (timezone.now() - clock.last_at).total_seconds()
     if age < -FUTURE_SECONDS:
         raise NotReadyError(future_words(clock.last_at))
     if age > READY_WITHIN_PERIODS * clock.period_seconds:
-        why = "Is the scheduler worker running?"
+        why = _held_back_words() or "Is the scheduler worker running?"
         if clock.failing:
             why = f"Since then they fail. {_SEE_WHY}"
         raise NotReadyError(
             f"No scheduling for {age:.0f} s (normally every {clock.period_seconds:g} s). {why}"
         )
     return f"last session {max(0.0, age):.1f} s ago"
+
+
+def _held_back_words() -> str:
+    """Why sessions hold back, where a real cluster makes them; then the worker is not asked for."""
+    facts = mirror_facts()
+    if facts is None or may_decide():
+        return ""
+    if facts.rivals:
+        return two_schedulers(facts)
+    return "Sessions wait until the whole cluster is known and heard."
 
 
 def check_cluster() -> str:

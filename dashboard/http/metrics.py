@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from dashboard.http.operation_metrics import operation_metrics
 from dashboard.http.proxies import is_from_this_machine
 from dashboard.http.session_figures import SESSIONS, Counted, Histogram
 from scheduler.domain.resources import Resources, units_per_one
@@ -88,6 +89,7 @@ class Collector:
         yield from self._waiting_metrics()
         yield from self._session_metrics()
         yield from self._quality_metrics()
+        yield from operation_metrics()
         yield from self._http_metrics()
         yield from self._socket_metrics()
 

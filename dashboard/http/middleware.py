@@ -13,8 +13,8 @@ import uuid
 from collections.abc import Callable
 from gzip import GzipFile
 from io import BytesIO
+from time import perf_counter
 
-import structlog
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -22,10 +22,12 @@ from django.middleware.gzip import GZipMiddleware
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 
+from scheduler.logs import REQUESTS, known_as
 from scheduler.outages import is_damage
 from scheduler.services.queues.commands import CommandFailed
 
 logger = logging.getLogger(__name__)
+request_logger = logging.getLogger(REQUESTS)
 
 DAMAGED = "The database's file is damaged. Whoever runs this site has to restore it from a backup."
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -42,10 +44,29 @@ class RequestIdMiddleware:
         if not _ACCEPTABLE_ID.fullmatch(request_id):
             request_id = uuid.uuid4().hex
         request.request_id = request_id  # type: ignore[attr-defined]
-        structlog.contextvars.bind_contextvars(request_id=request_id)
-        response = self.get_response(request)
+        began = perf_counter()
+        with known_as(request_id=request_id):
+            response = self.get_response(request)
+            _log_request(request, response, perf_counter() - began)
         response["X-Request-ID"] = request_id
         return response
+
+
+def _log_request(request: HttpRequest, response: HttpResponse, seconds: float) -> None:
+    """Without the query, which may hold what people searched for."""
+    if not request_logger.isEnabledFor(logging.INFO):
+        return
+    fields = {
+        "method": request.method,
+        "path": request.path,
+        "status": response.status_code,
+        "milliseconds": round(seconds * 1000, 1),
+    }
+    request_logger.info(
+        "%(method)s %(path)s was answered with %(status)s in %(milliseconds)s ms",
+        fields,
+        extra={"fields": fields},
+    )
 
 
 class QuickGZipMiddleware(GZipMiddleware):
@@ -58,6 +79,8 @@ class QuickGZipMiddleware(GZipMiddleware):
         request: HttpRequest,
         response: HttpResponseBase,
     ) -> HttpResponseBase:
+        if response.get("Content-Type", "").startswith("text/event-stream"):
+            return response  # each event at once: a compressor would gather them
         if response.streaming or not isinstance(response, HttpResponse):
             return super().process_response(request, response)
         accepts_gzip = _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", ""))

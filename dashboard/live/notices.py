@@ -1,6 +1,7 @@
 """What everybody should know on every page.
 
-Scheduling is paused, no sessions run, the worker fails, or the queue tree is not valid.
+The site is read-only, scheduling is paused, no sessions run, the worker fails, or the queue tree is
+not valid.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import UTC
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -31,6 +33,7 @@ _NOT_VALID = "The queue tree is not valid"
 def site_notices(facts: ClusterFacts | None = None) -> list[Notice]:
     facts = facts or cluster_facts()
     found = [
+        _read_only_notice(),
         _paused_notice(facts),
         _redis_notice() or _cluster_notice() or _late_notice(facts),
         _failing_notice(facts),
@@ -65,6 +68,16 @@ def _without_unseen_queues(seen: Collection[str], notice: Notice) -> Notice:
         "level": notice["level"],
         "text": f"{_NOT_VALID}. An admin of the cluster has to fix it.",
     }
+
+
+def _read_only_notice() -> Notice | None:
+    if not settings.READ_ONLY:
+        return None
+    text = (
+        "This installation is read-only at the moment: you can look at everything and change "
+        "nothing. What was submitted before goes on."
+    )
+    return {"level": "warning", "text": text}
 
 
 def _paused_notice(facts: ClusterFacts) -> Notice | None:

@@ -15,11 +15,7 @@ HISTORY_COLUMNS = ("at", "state", "resource", *LINES)
 
 
 def chart(history: QueueHistory, resource: str) -> dict[str, Any]:
-    unit = short_name(resource)
-    per_one = units_per_one(resource)
-    if is_bytes(resource):
-        unit = "Gi"
-        per_one = 2**30
+    unit, per_one = unit_of_chart(resource)
     series = history.series.get(resource, {})
     unknown = [None] * len(history.times)
     data: dict[str, Any] = {
@@ -33,8 +29,15 @@ def chart(history: QueueHistory, resource: str) -> dict[str, Any]:
         "markers": [asdict(marker) for marker in history.markers],
     }
     for line in LINES:
-        data[line] = [_scaled(amount, per_one) for amount in series.get(line, unknown)]
+        data[line] = [scaled_amount(amount, per_one) for amount in series.get(line, unknown)]
     return data
+
+
+def unit_of_chart(resource: str) -> tuple[str, int]:
+    """Its name, and how many base units it is."""
+    if is_bytes(resource):
+        return "Gi", 2**30
+    return short_name(resource), units_per_one(resource)
 
 
 def table(history: QueueHistory) -> list[dict[str, str]]:
@@ -67,7 +70,7 @@ def _exact_quantity(resource: str, amount: int | None) -> str:
     return format_quantity(resource, amount)
 
 
-def _scaled(amount: int | None, per_one: int) -> float | None:
+def scaled_amount(amount: int | None, per_one: int) -> float | None:
     if amount is None:
         return None
     return amount / per_one

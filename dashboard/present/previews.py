@@ -29,8 +29,13 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
         "evictions": evictions[:_MOST_ROWS],
         "more_evictions": max(0, len(evictions) - _MOST_ROWS),
         "below": below,
+        "jobs": [_job_row(job) for job in result.get("jobs", ())],
+        "notices": result.get("notices", ()),
+        "run_times": result.get("runTimes"),
+        "as_of": result.get("asOf"),
         "is_cut": result["isCut"],
         "paused": result["paused"],
+        "resumed": result.get("resumed", ""),
     }
 
 
@@ -96,6 +101,21 @@ def _move_row(move: dict[str, Any]) -> dict[str, Any]:
         "after": _when(after),
         "words": words,
     }
+
+
+def _job_row(job: dict[str, Any]) -> dict[str, Any]:
+    namespace, _, name = job["podgroup"].partition("/")
+    return {**job, "namespace": namespace, "name": name, "words": _start_words(job)}
+
+
+def _start_words(job: dict[str, Any]) -> str:
+    if job["start"] is None:
+        return "does not start in this time"
+    if job["start"] < 1:
+        return "starts in the first session"
+    if job["latest"] - job["earliest"] < 1:
+        return f"starts in {_span(job['start'])}"
+    return f"starts in {_span(job['earliest'])} to {_span(job['latest'])}"
 
 
 def _when(seconds: float | None) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from dashboard.http.visibility import Visibility
-from dashboard.present.amounts import short_name, shown, with_unit
+from dashboard.present.amounts import short_name, with_unit
 from dashboard.present.bars import Span, bar_html, rectangles, scaled
-from dashboard.present.loans import Loan, ledger
+from dashboard.present.loans import borrowers_of, loan_sentence
 from dashboard.present.queues import page_resources
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow
+from scheduler.selectors.queues.loans import ledgers_of
 
 Context = dict[str, Any]
 Names = Collection[str] | None  # the queues that the reader may see; None for all
@@ -47,11 +48,11 @@ def resource_lines(
 ) -> Context:
     """A line for each resource with its bar, figures and loans; `idle` ones have none here."""
     resources = page_resources(board)
-    loans = ledger(board, resources)
+    ledgers = ledgers_of(board, resources)
+    seen = Visibility(visible)
     lines = []
     for name in resources:
-        of_siblings = loans.get((row["parent"], name), ())
-        words = _loan_words(name, row, of_siblings, visible)
+        words = loan_sentence(ledgers[name], row["name"], seen)
         line = {"name": name, "title": short_name(name), "loans": words}
         lines.append(line | row["resources"][name])
     shown_lines = lines
@@ -75,39 +76,6 @@ def _is_idle(line: Mapping[str, Any]) -> bool:
     return set(figures) <= {"0", "unset", "unknown"}
 
 
-def _loan_words(
-    resource: str,
-    row: Mapping[str, Any],
-    loans: Iterable[Loan],
-    visible: Names,
-) -> str:
-    """ "lending 76 to batch (52), archive (24)"; "borrowing 18 from team-a".
-
-    What belongs to no sibling is the parent's.
-    """
-    lent = []
-    borrowed = []
-    for loan in loans:
-        if loan.lender == row["name"]:
-            lent.append((loan.borrower, loan.amount))
-        if loan.borrower == row["name"]:
-            borrowed.append((loan.lender or row["parent"], loan.amount))
-    seen = Visibility(visible)
-    if lent:
-        return f"lending {_with_parts(resource, 'to', seen.visible_shares(lent))}"
-    if borrowed:
-        return f"borrowing {_with_parts(resource, 'from', seen.visible_shares(borrowed))}"
-    return ""
-
-
-def _with_parts(resource: str, word: str, parts: list[tuple[str, int]]) -> str:
-    whole = shown(resource, sum(amount for _, amount in parts))
-    if len(parts) == 1:
-        return f"{whole} {word} {parts[0][0]}"
-    listed = [f"{name} ({shown(resource, amount)})" for name, amount in parts]
-    return f"{whole} {word} {', '.join(listed)}"
-
-
 def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
     """For an empty queue: what it deserves is at work elsewhere, or waits for it."""
     row = board.row(queue)
@@ -117,17 +85,12 @@ def idle_words(board: QueueBoard, queue: str, visible: Names = None) -> str:
             deserved.append(with_unit(name, amount))
     if not deserved:
         return ""
-    lent = []
-    for (parent, _), loans in ledger(board, page_resources(board)).items():
-        if parent != row.parent:
-            continue
-        for loan in loans:
-            if loan.lender == queue:
-                lent.append((loan.borrower, loan.amount))
-    borrowers = sorted({name for name, _ in Visibility(visible).visible_shares(lent)})
+    borrowers: set[str] = set()
+    for ledger in ledgers_of(board, page_resources(board)).values():
+        borrowers.update(name for name, _ in borrowers_of(ledger, queue, Visibility(visible)))
     where = ", ready for it"
     if borrowers:
-        where = f", lent to {', '.join(borrowers)} meanwhile"
+        where = f", lent to {', '.join(sorted(borrowers))} meanwhile"
     return f"It deserves {', '.join(deserved)}{where}."
 
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboard.present.amounts import in_page_order
-from dashboard.present.loans import NOBODY, ledger
 from dashboard.present.quotas import CLUSTER, Limit, Quota, present_quota, quota_of
 from dashboard.present.starvation import is_starved
 from scheduler.domain.plans import counted
 from scheduler.domain.queue_fields import TEXT_FIELDS, FieldKind
 from scheduler.models import Queue
 from scheduler.selectors.queues.listing import PHASES, Counts, QueueBoard, QueueRow
+from scheduler.selectors.queues.loans import ledgers_of
 
 
 def page_resources(board: QueueBoard) -> list[str]:
@@ -106,12 +106,11 @@ def _largest_limits(limits: Mapping[str, tuple[Limit, ...]], width: int) -> tupl
 def _lent(board: QueueBoard, resources: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
     """For each queue that lends, how much of each resource; others are left out."""
     sums: dict[str, list[int]] = {}
-    for (_, resource), loans in ledger(board, resources).items():
-        place = resources.index(resource)
-        for loan in loans:
-            if loan.lender != NOBODY:
-                amounts = sums.setdefault(loan.lender, [0] * len(resources))
-                amounts[place] += loan.amount
+    for place, ledger in enumerate(ledgers_of(board, resources).values()):
+        for name, account in ledger.accounts.items():
+            if account.lent:
+                amounts = sums.setdefault(name, [0] * len(resources))
+                amounts[place] = account.lent
     return {name: tuple(amounts) for name, amounts in sums.items()}
 
 

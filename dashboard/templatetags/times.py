@@ -70,3 +70,16 @@ def since(when: datetime | None) -> SafeString | str:
         utc.strftime("%Y-%m-%d %H:%M:%S UTC"),
         words,
     )
+
+
+@register.simple_tag
+def until(when: datetime) -> SafeString:
+    """ "38 min": how long it is from now, counted down by the page."""
+    utc = when.astimezone(UTC)
+    words = in_words((when - timezone.now()).total_seconds())
+    return format_html(
+        '<time datetime="{}" title="until {}" data-until>{}</time>',
+        utc.isoformat(),
+        utc.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        words,
+    )

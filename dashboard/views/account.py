@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +18,7 @@ from dashboard.http.context import THEME_COOKIE
 from dashboard.http.lockout import count_wrong_password, is_locked_out
 from dashboard.http.sign_in import locked_out
 from dashboard.present.terminal import copies_of_call
+from dashboard.views.calendar import time_zones
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Scope
@@ -67,7 +67,7 @@ def _render(
         "scopes": SCOPES.items(),
         "lifetimes": LIFETIMES.items(),
         "preference": preference_of(request.user),
-        "zones": _time_zones(),
+        "zones": time_zones(),
         "themes": THEMES,
         "grants": grants_of(request.user),
         "is_cluster_admin": access(request).is_cluster_admin,
@@ -77,16 +77,6 @@ def _render(
         "problems": [violation.message for violation in refusal.violations] if refusal else [],
     }
     return render(request, "accounts/account.html", context, status=400 if problems else 200)
-
-
-def _time_zones() -> list[str]:
-    """Those that are named after places."""
-    named = [zone for zone in zoneinfo.available_timezones() if "/" in zone]
-    zones: list[str] = []
-    for zone in named:
-        if not zone.startswith(("Etc/", "SystemV/")):
-            zones.append(zone)
-    return sorted(zones)
 
 
 def _token(token: ApiToken) -> Context:

@@ -7,24 +7,29 @@ from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
+from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.forms.choices import problems_with, stored_word
 from dashboard.forms.typed import moment_of, whole_number
 from dashboard.http.access import access, page
 from dashboard.http.exports import all_rows, as_csv, as_json_list, streamed
 from dashboard.present.differences import differences, line_differences
-from dashboard.views.common import status_for
+from dashboard.present.terminal import copies
+from dashboard.views.common import actor, status_for
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.audit_actions import ACTIONS, KINDS, AuditArea, known_actions
+from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.queues import ROOT
 from scheduler.models import AuditEntry
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.selectors.change_sets.listing import set_of_entry
+from scheduler.selectors.change_sets.reverts import inverse_of_entry
 from scheduler.selectors.records.feeds import (
     EVENT_KINDS,
     EVERYTHING,
@@ -37,6 +42,7 @@ from scheduler.selectors.records.feeds import (
     page_by_number,
 )
 from scheduler.services.accounts.actors import Door
+from scheduler.services.change_sets.drafts import revert_entry
 
 Context = dict[str, Any]
 _EVENT_FILTERS = ("kind", "type", "queue", "reason", "from", "until", "q")
@@ -212,17 +218,43 @@ def _entry(entry: AuditEntry) -> Context:
     return {"row": entry, "changes": changed[:4], "more": max(0, len(changed) - 4)}
 
 
+def _readable_entry(request: HttpRequest, number: int) -> AuditEntry | None:
+    return audit_for(_require_audited(request), {}).filter(pk=number).first()
+
+
+def _no_such_entry(request: HttpRequest, number: int) -> HttpResponse:
+    missing = f"There is no entry {number} in the record that you may read."
+    return render(request, "404.html", {"missing": missing}, status=404)
+
+
 @require_safe
 @page
 def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
-    entry = audit_for(_require_audited(request), {}).filter(pk=number).first()
+    entry = _readable_entry(request, number)
     if entry is None:
-        return render(
-            request,
-            "404.html",
-            {"missing": f"There is no entry {number} in the record that you may read."},
-            status=404,
-        )
+        return _no_such_entry(request, number)
+    return _render_entry(request, entry)
+
+
+@require_POST
+@page
+def revert(request: HttpRequest, number: int) -> HttpResponse:
+    """The change that undoes an entry, as a new change set to look at."""
+    entry = _readable_entry(request, number)
+    if entry is None:
+        return _no_such_entry(request, number)
+    try:
+        made = revert_entry(entry, by=actor(request))
+    except NotPossible as refusal:
+        return _render_entry(request, entry, 409, problem=str(refusal))
+    messages.info(request, "Nothing is reverted yet. Look at this change set, then apply it.")
+    return HttpResponseRedirect(reverse("change-set", args=[made.pk]))
+
+
+def _render_entry(
+    request: HttpRequest, entry: AuditEntry, status: int = 200, **more: Any
+) -> HttpResponse:
+    number = entry.pk
     before = _policy_text(entry.before)
     after = _policy_text(entry.after)
     context: Context = {
@@ -231,12 +263,15 @@ def audit_entry(request: HttpRequest, number: int) -> HttpResponse:
         "lines": [],
         "change_set": set_of_entry(entry, access(request), request.user.get_username()),
         "may_collect": access(request).may_anywhere(Permission.OPERATE),
+        "inverse": inverse_of_entry(entry),
+        "copies": copies(request, ["changes", "undo", str(number)], f"audit/{number}/revert/"),
+        **more,
     }
     if before is not None and after is not None and "\n" in before + after:
         context["lines"] = line_differences(before, after)
     else:
         context["changes"] = differences(entry.before, entry.after)
-    return render(request, "records/audit_entry.html", context)
+    return render(request, "records/audit_entry.html", context, status=status)
 
 
 def _policy_text(value: Any) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,24 +15,33 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.forms.choices import problems_with
-from dashboard.forms.queue_input import MOST_YAML
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
 from dashboard.present.differences import differences, line_differences
-from dashboard.present.previews import shown_preview
 from dashboard.present.terminal import copies
+from dashboard.views.calendar import plan_of, plan_set, unplan_set
 from dashboard.views.common import actor, status_for
-from scheduler.admission.violations import Rejected
-from scheduler.documents import DocumentError, read_documents
+from dashboard.views.previews import preview_context, typed_documents
+from scheduler.admission.violations import Rejected, Violation
+from scheduler.documents import DocumentError
 from scheduler.domain.access import Permission
 from scheduler.domain.change_sets import POLICY, POLICY_TEXT, QUEUE, ChangeItem, Crossed, SetState
 from scheduler.domain.jobs.commands import NotPossible
-from scheduler.models import ChangeSet, Preview
+from scheduler.domain.safe_windows import WindowState
+from scheduler.models import ChangeSet, Occurrence, Preview
+from scheduler.models.clock import database_now
 from scheduler.selectors.change_sets.listing import visible_sets
+from scheduler.selectors.change_sets.windows import (
+    WindowStanding,
+    standings_of,
+    visible_windows,
+    window_of_set,
+)
 from scheduler.selectors.records.feeds import page_by_number
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.change_sets import drafts
 from scheduler.services.change_sets.apply import apply_change_set, counts_in_words
+from scheduler.services.change_sets.preview_jobs import TRIED
 from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
 from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
 from scheduler.services.files.versions import Stale
@@ -61,8 +71,15 @@ def change_sets(request: HttpRequest) -> HttpResponse:
         "older": older,
         "is_first": not before,
         "may_collect": access(request).may_anywhere(Permission.OPERATE),
+        "may_try": access(request).may_anywhere(Permission.SUBMIT),
+        "windows": _open_windows(request),
     }
     return render(request, "change_sets/list.html", context, status=status_for(problems))
+
+
+def _open_windows(request: HttpRequest) -> list[WindowStanding]:
+    mine = visible_windows(access(request), request.user.get_username())
+    return standings_of(mine.filter(state=WindowState.OPEN.value))
 
 
 def _entry(row: ChangeSet) -> Context:
@@ -80,7 +97,7 @@ def new(request: HttpRequest) -> HttpResponse:
     try:
         made = drafts.create_change_set(
             request.POST.get("name", ""),
-            _typed_documents(request),
+            typed_documents(request),
             by=actor(request),
             description=request.POST.get("description", ""),
         )
@@ -93,24 +110,16 @@ def new(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(reverse("change-set", args=[made.pk]))
 
 
-def _typed_documents(request: HttpRequest) -> list[Any]:
-    """Raises `DocumentError`."""
-    text = request.POST.get("yaml", "")[:MOST_YAML]
-    if not text.strip():
-        return []
-    return list(read_documents(text))
-
-
 @require_safe
 @page
 def change_set(request: HttpRequest, number: int) -> HttpResponse:
-    row = _row(request, number)
+    row = visible_row(request, number)
     if row is None:
         return _no_such_set(request, number)
     return _render_set(request, row)
 
 
-def _row(request: HttpRequest, number: int) -> ChangeSet | None:
+def visible_row(request: HttpRequest, number: int) -> ChangeSet | None:
     mine = visible_sets(access(request), request.user.get_username())
     return mine.select_related("reverts").filter(pk=number).first()
 
@@ -123,39 +132,54 @@ def _no_such_set(request: HttpRequest, number: int) -> HttpResponse:
 def _newest_preview(request: HttpRequest, row: ChangeSet) -> Context:
     """The reader's own, of the set as it is now."""
     mine = Preview.objects.filter(owner_id=request.user.pk, change_set=row, items=row.items)
-    preview = mine.order_by("-pk").first()
-    told = None
-    if preview is not None and preview.result is not None:
-        told = shown_preview(preview.result)
-    return {"preview": preview, "told": told}
+    return preview_context(mine.order_by("-pk").first())
+
+
+def page_of(change_set: ChangeSet) -> str:
+    """Whoever works in a safe window goes on there."""
+    window = window_of_set(change_set)
+    if window is not None and window.is_open:
+        return reverse("window", args=[window.pk])
+    return reverse("change-set", args=[change_set.pk])
 
 
 def _render_set(
     request: HttpRequest, row: ChangeSet, status: int = 200, **more: Any
 ) -> HttpResponse:
+    context = {**set_context(request, row), **more}
+    return render(request, "change_sets/change_set.html", context, status=status)
+
+
+def set_context(request: HttpRequest, row: ChangeSet) -> Context:
+    """A set with its differences, what stands against it, and its newest preview."""
     verdict = SetVerdict()
     if row.is_draft:
         verdict = verdict_on(row.changes, by=actor(request))
     mine = access(request)
     may_change = row.author == request.user.get_username() or mine.is_cluster_admin
-    context: Context = {
+    return {
         "row": row,
+        "window": window_of_set(row),
         "items": [_shown_item(item) for item in row.changes],
         "counts": counts_in_words(row.changes),
         "verdict": verdict,
         "may_apply": row.is_draft and bool(row.items) and verdict.may_be_applied,
         "may_change": row.is_draft and may_change and mine.may_anywhere(Permission.OPERATE),
         "may_collect": mine.may_anywhere(Permission.OPERATE),
-        "may_preview": row.is_draft
-        and bool(row.items)
-        and not verdict.crossings
-        and mine.may_anywhere(Permission.OPERATE),
+        "may_preview": _may_be_tried(row, verdict) and mine.may_anywhere(Permission.OPERATE),
+        **plan_of(request, row),
         **_newest_preview(request, row),
         "reverted_by": row.reverted_by.order_by("pk"),
+        "cancel_url": reverse("change-set-command", args=[row.pk, "cancel"]),
         "copies": copies(request, ["changes", "apply", str(row.pk)], f"changes/{row.pk}/apply/"),
-        **more,
     }
-    return render(request, "change_sets/change_set.html", context, status=status)
+
+
+def _may_be_tried(row: ChangeSet, verdict: SetVerdict) -> bool:
+    """A planned set is tried out for its own time, whatever the objects are now."""
+    if row.state == SetState.PLANNED.value:
+        return True
+    return row.is_draft and bool(row.items) and not verdict.crossings
 
 
 def _shown_item(item: ChangeItem) -> Context:
@@ -181,7 +205,7 @@ def _shown_item(item: ChangeItem) -> Context:
 @page
 def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
     """One deed, and back to the page of the set, or of the new one."""
-    row = _row(request, number)
+    row = visible_row(request, number)
     if row is None:
         return _no_such_set(request, number)
     try:
@@ -195,7 +219,7 @@ def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
     except (NotPossible, Stale) as refusal:
         row.refresh_from_db()
         return _render_set(request, row, 409, problem=str(refusal))
-    return HttpResponseRedirect(reverse("change-set", args=[shown.pk]))
+    return HttpResponseRedirect(page_of(shown))
 
 
 def _apply(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
@@ -229,7 +253,7 @@ def _rename(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 
 def _add(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
-    return drafts.add_documents(row.pk, _typed_documents(request), by=by)
+    return drafts.add_documents(row.pk, typed_documents(request), by=by)
 
 
 def _remove(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
@@ -239,8 +263,33 @@ def _remove(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 def _preview(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
     minutes = whole_number(request.POST.get("minutes", "")) or 60
-    start_preview(by=by, change_set=row, minutes=minutes)
+    documents = typed_documents(request)
+    _refuse_other_kinds(documents)
+    start_preview(
+        by=by,
+        change_set=row,
+        documents=documents,
+        minutes=minutes,
+        begins_at=_next_begin(row),
+    )
     return row
+
+
+def _refuse_other_kinds(documents: list[Any]) -> None:
+    """What is no job belongs into the set."""
+    for document in documents:
+        if not isinstance(document, dict) or document.get("kind") not in TRIED:
+            message = "Only jobs can be tried out together with a change set."
+            fix = "add other documents to the change set"
+            raise Rejected([Violation("invalid_kind", "", "kind", message, fix)])
+
+
+def _next_begin(row: ChangeSet) -> datetime | None:
+    """Of a planned set; None for one that is applied now."""
+    now = database_now()
+    turns = Occurrence.objects.filter(plan__change_set=row, plan__state="Active")
+    coming = turns.filter(state="Planned", begins_at__gt=now).order_by("begins_at")
+    return coming.values_list("begins_at", flat=True).first()
 
 
 def _cancel(request: HttpRequest, row: ChangeSet, _by: Actor) -> ChangeSet:
@@ -261,6 +310,8 @@ _DEEDS: dict[str, Callable[[HttpRequest, ChangeSet, Actor], ChangeSet]] = {
     "remove": _remove,
     "preview": _preview,
     "cancel": _cancel,
+    "plan": plan_set,
+    "unplan": unplan_set,
 }
 
 
@@ -281,7 +332,7 @@ def manifest_in_set(request: HttpRequest, name: str) -> Any:
     number = whole_number(request.GET.get("change_set", ""))
     if number is None:
         return None
-    row = _row(request, number)
+    row = visible_row(request, number)
     if row is None:
         return None
     for item in row.changes:

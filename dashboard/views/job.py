@@ -20,19 +20,20 @@ from dashboard.http.access import access, may_submit_anywhere, page, visibility_
 from dashboard.http.visibility import OtherJob, Visibility
 from dashboard.present.gang_grid import gang_grid, gang_sentence
 from dashboard.present.jobs import VERBS, Verb, amounts_text, may_command, obstacle, present_job
+from dashboard.present.limits import time_words
 from dashboard.present.object_yaml import object_document
 from dashboard.present.reasons import reason_card
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
+from scheduler.admission.rules.backlogs import longest_run
 from scheduler.admission.violations import Rejected, in_words
-from scheduler.conf import is_kubernetes, schedules_cluster
 from scheduler.domain.access import Permission
 from scheduler.domain.evictions import why_evicted
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.resources import Resources
-from scheduler.models import Eviction, Node, Pod, PodGroup
+from scheduler.models import Eviction, Job, Node, Pod, PodGroup
 from scheduler.models.workload import POD_PHASES
-from scheduler.selectors.files.manifests import stored_job, stored_pod, stored_podgroup
+from scheduler.selectors.files.manifests import stored_job, stored_podgroup
 from scheduler.selectors.jobs.budgets import budgets_of
 from scheduler.selectors.jobs.listing import job_rows
 from scheduler.selectors.jobs.page import (
@@ -46,10 +47,11 @@ from scheduler.selectors.jobs.page import (
     tasks_of,
 )
 from scheduler.selectors.jobs.pod_conditions import pod_conditions
+from scheduler.selectors.jobs.run_limits import ends_at
 from scheduler.selectors.jobs.timeline import timeline_of
+from scheduler.selectors.queues.backlogs import limits_on_the_way
 from scheduler.services.cluster.kubectl_lines import job_command_lines
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
-from scheduler.services.cluster.pod_logs import USUAL_LINES, read_containers, read_log
 from scheduler.services.jobs.reclaim import why_no_reclaim
 from scheduler.services.jobs.submit import command_job
 
@@ -67,7 +69,7 @@ TABS = {
 @require_safe
 @page
 def job(request: HttpRequest, namespace: str, name: str, tab: str = "") -> HttpResponse:
-    gang = _visible_gang(request, namespace, name)
+    gang = visible_gang(request, namespace, name)
     if gang is None:
         return no_such_job(request, namespace, name)
     if tab == "members":
@@ -81,7 +83,7 @@ def job(request: HttpRequest, namespace: str, name: str, tab: str = "") -> HttpR
     return render(request, "jobs/job.html", context)
 
 
-def _visible_gang(request: HttpRequest, namespace: str, name: str) -> PodGroup | None:
+def visible_gang(request: HttpRequest, namespace: str, name: str) -> PodGroup | None:
     """None if it does not exist, or is in a queue that the reader may not see."""
     gang = gang_named(namespace, name)
     if gang is None or not access(request).may(Permission.VIEW, gang.queue.place):
@@ -129,6 +131,7 @@ def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
         path = f"{quote(gang.namespace)}/{quote(gang.name)}"
         context["json_url"] = f"/api/v1/podgroups/{path}/"
         return context
+    context |= _run_limit_context(gang.job)
     username = request.user.get_username()
     if may_be_changed_here("Job"):
         context["may"] = may_command(mine, username, gang.queue.place, gang.owner)
@@ -136,6 +139,19 @@ def _header_context(request: HttpRequest, gang: PodGroup) -> Context:
     for verb in VERBS.values():
         context["verbs"].append({"verb": verb, "obstacle": obstacle(row["phase"], verb)})
     return context
+
+
+def _run_limit_context(job: Job) -> Context:
+    """How long it may run, and until when it does at the latest."""
+    path = limits_on_the_way([job.queue.name]).get(job.queue.name, ())
+    limit = longest_run(path)
+    if limit is None:
+        return {}
+    return {
+        "run_limit": limit,
+        "run_limit_words": time_words(limit.seconds),
+        "run_ends_at": ends_at(job, limit),
+    }
 
 
 # The tabs
@@ -383,57 +399,6 @@ def _with_status(manifest: Context, gang: PodGroup) -> Context:
     return {**manifest, "metadata": metadata, "status": status}
 
 
-@require_safe
-@page
-def pod(request: HttpRequest, namespace: str, name: str, pod_name: str) -> HttpResponse:
-    """One pod of a gang, as YAML."""
-    gang = _visible_gang(request, namespace, name)
-    if gang is None:
-        return no_such_job(request, namespace, name)
-    found = gang.pods.filter(name=pod_name).select_related("pod_class", "node").first()
-    if found is None:
-        words = f"{namespace}/{name} has no pod {pod_name[:253]}. It may have been deleted."
-        return render(request, "404.html", {"missing": words}, status=404)
-    document = object_document(
-        "Pod",
-        found.name,
-        found.namespace,
-        stored=stored_pod(found),
-        with_values=access(request).may(Permission.OPERATE, gang.queue.place),
-    )
-    context = {
-        "gang": gang,
-        "pod": found,
-        "documents": [document],
-        **_log_context(request, gang, found),
-    }
-    return render(request, "jobs/pod.html", context)
-
-
-def _log_context(request: HttpRequest, gang: PodGroup, found: Pod) -> Context:
-    """How its containers are, and the last lines of one, for those who may read them."""
-    if not is_kubernetes():
-        return {}
-    containers = read_containers(found)
-    names = [each.name for each in containers]
-    chosen = request.GET.get("container", "")
-    if chosen not in names:
-        chosen = names[-1] if names else ""
-    context: Context = {
-        "is_real": True,
-        "has_logs": schedules_cluster(),
-        "containers": containers,
-        "container": chosen,
-    }
-    reader = request.user.get_username()
-    may_read = may_command(access(request), reader, gang.queue.place, gang.owner)
-    if not schedules_cluster() or not may_read:
-        return context
-    previous = request.GET.get("previous") == "true"
-    log = read_log(actor(request), found, container=chosen, previous=previous)
-    return {**context, "log": log, "previous": previous, "lines": USUAL_LINES}
-
-
 _TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {
     "": _gang_context,
     "timeline": _timeline_context,
@@ -450,7 +415,7 @@ _TAB_CONTEXT: Mapping[str, Callable[[HttpRequest, PodGroup], Context]] = {
 @page
 def command(request: HttpRequest, namespace: str, name: str, verb: str) -> HttpResponse:
     """Asks first; a POST does it."""
-    gang = _visible_gang(request, namespace, name)
+    gang = visible_gang(request, namespace, name)
     if gang is None or gang.job is None:
         return no_such_job(request, namespace, name)
     chosen = VERBS[verb]

@@ -20,6 +20,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState
 from scheduler.selectors.accounts.access import whom_to_ask
+from scheduler.selectors.change_sets.calendar import conflicts_seen
 from scheduler.selectors.cluster import overview as questions
 from scheduler.selectors.cluster.evictions import eviction_costs
 from scheduler.selectors.queues.listing import QueueBoard, queue_rows
@@ -63,6 +64,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "evictions_24h": questions.evictions_since(since, seen),
         "failures": questions.recent_failures(readable),
         "failures_24h": questions.failures_since(since, readable),
+        "held_up": conflicts_seen(access(request), request.user.get_username()),
         "warned": _warned_queues(board, seen),
         "states": state_counts(visible_board),
         "queue_count": len(visible_board.rows),

@@ -29,6 +29,7 @@ from dashboard.http.access import (
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.amounts import resource_choices, short_name
 from dashboard.present.charts import HISTORY_COLUMNS, chart, table
+from dashboard.present.limits import limit_lines, namespace_lines
 from dashboard.present.object_yaml import object_document
 from dashboard.present.queue_page import (
     chosen_resource,
@@ -43,7 +44,13 @@ from scheduler.admission.reading.queue import queue_manifest
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState, PlannedDeletion, Queue
 from scheduler.selectors.accounts.access import effective_grants, whom_to_ask
+from scheduler.selectors.change_sets.windows import open_window_over
 from scheduler.selectors.jobs.listing import REASON_CODES
+from scheduler.selectors.queues.backlogs import (
+    limits_now,
+    limits_on_the_way,
+    namespaces_with_default,
+)
 from scheduler.selectors.queues.facts import spec_of
 from scheduler.selectors.queues.listing import QueueBoard, QueueRow, queue_rows
 from scheduler.selectors.queues.page import (
@@ -162,11 +169,13 @@ def _header(
         "queue": stored,
         "texts": page_texts(stored),
         "min_run": _min_run_words(name, path),
+        "limits": limit_lines(name, limits_now(name, request.user.get_username())),
         "path": [(above, mine.may(Permission.VIEW, above)) for above in path],
         **resource_lines(board, row, resource, mine.visible),
         "obstacles": obstacles,
         "source": source,
         "last": last,
+        "held_by": _held_by(request, name, path),
         "invalid": invalid,
         "deletion": PlannedDeletion.objects.filter(queue=stored).first(),
         "how_to_change": how_to_change("Queue", name),
@@ -179,6 +188,14 @@ def _header(
         "whom": whom_to_ask(name),
         "is_cluster_admin": mine.is_cluster_admin,
     }
+
+
+def _held_by(request: HttpRequest, name: str, path: list[str]) -> Context | None:
+    """The safe window over it. Whoever may not see its queue is not told whose it is."""
+    window = open_window_over(name, path)
+    if window is None:
+        return None
+    return {"window": window, "is_seen": access(request).may(Permission.VIEW, window.queue)}
 
 
 def _path(rows: Mapping[str, Context], name: str) -> list[str]:
@@ -310,7 +327,12 @@ def _access(scene: Scene) -> Context:
     for grant, inherited in effective_grants(scene.name):
         is_visible = mine.may(Permission.VIEW, grant.queue.name)
         grants.append((grant, inherited, is_visible))
-    return {"grants": grants}
+    path = limits_on_the_way([scene.name]).get(scene.name, ())
+    return {
+        "grants": grants,
+        "granted_namespaces": namespace_lines(scene.name, path),
+        "default_of": namespaces_with_default(scene.name),
+    }
 
 
 TAB_CONTEXT: dict[str, Callable[[Scene], Context]] = {

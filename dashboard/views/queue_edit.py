@@ -29,6 +29,7 @@ from dashboard.http.access import access, may_create_below, no_such_queue, page,
 from dashboard.present.queues import page_resources
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.changes import collect_queue, manifest_in_set
+from dashboard.views.changes import page_of as change_set_page
 from dashboard.views.common import actor, given_fields, wants_fragment
 from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.violations import Rejected, Verdict, Violation
@@ -250,7 +251,7 @@ def _collected(request: HttpRequest, name: str, manifest: object) -> HttpRespons
     change_set = collect_queue(request, name, manifest, _opened_manifest(request))
     messages.success(request, f"Added to the change set {change_set.name}. Nothing is applied yet.")
     if not wants_fragment(request):
-        return HttpResponseRedirect(reverse("change-set", args=[change_set.pk]))
+        return HttpResponseRedirect(change_set_page(change_set))
     answer = render(request, "parts/messages.html")
     answer["X-Outcome"] = "saved"
     return answer

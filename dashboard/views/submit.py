@@ -32,6 +32,8 @@ from scheduler.models import Job, PriorityClass
 from scheduler.selectors.files.manifests import stored_job
 from scheduler.selectors.jobs.page import gang_named, place_at_the_end
 from scheduler.selectors.queues.listing import queue_rows
+from scheduler.services.change_sets.preview import MOST_MINUTES
+from scheduler.services.change_sets.preview_runs import start_preview
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
@@ -100,6 +102,8 @@ def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:
     try:
         if wanted == "submit":
             return _submit(request, manifest)
+        if wanted == "preview":
+            return _preview(request, manifest)
         verdict = forecast_job(manifest, by=actor(request))
     except Rejected as refusal:
         verdict = _refused(refusal.violations)
@@ -174,6 +178,13 @@ def _submit(request: HttpRequest, manifest: Any) -> HttpResponse:
         return redirect("jobs")
     messages.success(request, words)
     return redirect("job", submitted.job.namespace, submitted.job.name)
+
+
+def _preview(request: HttpRequest, manifest: Any) -> HttpResponse:
+    """When it would start and who would wait for it, worked out in the background."""
+    document = {**manifest, "kind": manifest.get("kind") or "Job"}
+    made = start_preview(by=actor(request), documents=[document], minutes=MOST_MINUTES)
+    return redirect("preview", made.pk)
 
 
 def _render(

@@ -27,6 +27,7 @@ from scheduler.selectors.accounts.access import (
     grants_of,
     queue_parents,
 )
+from scheduler.selectors.accounts.people import groups_in_sight, people_in_sight
 from scheduler.services.accounts.access import grant_role, revoke_grant
 from scheduler.services.accounts.users import delete_group, delete_user, save_group, save_user
 
@@ -53,15 +54,16 @@ def users(request: HttpRequest) -> HttpResponse:
     mine = _require_any_admin(request)
     text = request.GET.get("q", "").strip()
     after = request.GET.get("after", "")
-    found = get_user_model().objects.order_by("username")
+    found = people_in_sight(mine).order_by("username")
     if text:
         found = found.filter(username__icontains=text)
     seen = Prefetch("grants", _grants_in_sight(mine))
-    rows = list(found.filter(username__gt=after).prefetch_related("groups", seen)[: PAGE + 1])
+    of_them = Prefetch("groups", groups_in_sight(mine))
+    rows = list(found.filter(username__gt=after).prefetch_related(of_them, seen)[: PAGE + 1])
     further = ""
     if len(rows) > PAGE:
         further = rows[PAGE - 1].get_username()
-    groups = Group.objects.annotate(members=Count("user")).prefetch_related(seen)
+    groups = groups_in_sight(mine).annotate(members=Count("user")).prefetch_related(seen)
     context = {
         "users": rows[:PAGE],
         "further": further,
@@ -98,12 +100,12 @@ def grants(request: HttpRequest) -> HttpResponse:
         "roles": ROLES.items(),
         "may_grant": mine.may(Permission.ADMINISTER, name),
         "people": list(
-            get_user_model()
-            .objects.filter(is_active=True)
+            people_in_sight(mine)
+            .filter(is_active=True)
             .order_by("username")
             .values_list("username", flat=True)[:500]
         ),
-        "groups": list(Group.objects.order_by("name").values_list("name", flat=True)[:500]),
+        "groups": list(groups_in_sight(mine).order_by("name").values_list("name", flat=True)[:500]),
         "copies": copies_of_call(
             request,
             "grants/",
@@ -211,7 +213,7 @@ def _tried(act: Callable[[], Any]) -> list[str]:
 @page
 def user(request: HttpRequest, name: str) -> HttpResponse:
     mine = _require_any_admin(request)
-    found = get_user_model().objects.filter(username=name).first()
+    found = people_in_sight(mine).filter(username=name).first()
     if found is None:
         return render(request, "404.html", {"missing": f"There is no account {name}."}, status=404)
     problems: list[str] = []
@@ -232,7 +234,7 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         tokens = ApiToken.objects.filter(user=found.pk, revoked_at=None)
     own_groups = set(found.groups.all())
     groups = []
-    for group in Group.objects.order_by("name"):
+    for group in groups_in_sight(mine).order_by("name"):
         groups.append((group, group in own_groups))
     context = {
         "found": found,

@@ -1,16 +1,22 @@
-"""What a worker logs while the database is away: one sentence for each task, not a traceback."""
+"""What a worker logs: the ids of whoever asked for a task, and sentences instead of tracebacks
+while the database is away.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import Any, Final
 
-from celery.signals import task_success
+from celery import Task
+from celery.signals import before_task_publish, task_postrun, task_prerun, task_success
 from django.db import InterfaceError, OperationalError
 
+from scheduler.logs import begin_with, ids_to_pass_on
 from scheduler.outages import Outage, in_a_line
 
 logger = logging.getLogger(__name__)
+
+_IDS_HEADER: Final = "fumarole_ids"
 
 # Who logs what a task raised: Celery itself, and services that log a failure and raise it again.
 _TELLERS: Final = (
@@ -57,3 +63,23 @@ def speak_plainly() -> DatabaseAway:
         logging.getLogger(name).addFilter(plain)
     task_success.connect(plain.over, weak=False)
     return plain
+
+
+def carry_ids_with_tasks() -> None:
+    """Call it once in each process that asks for tasks or runs them."""
+    before_task_publish.connect(_pass_on, weak=False, dispatch_uid="pass ids on")
+    task_prerun.connect(_take_over, weak=False, dispatch_uid="take ids over")
+    task_postrun.connect(_forget, weak=False, dispatch_uid="forget ids")
+
+
+def _pass_on(headers: dict[str, Any], **_: Any) -> None:
+    headers[_IDS_HEADER] = ids_to_pass_on()
+
+
+def _take_over(task_id: str, task: Task[..., Any], **_: Any) -> None:
+    ids = task.request.get(_IDS_HEADER) or {}
+    begin_with({**ids, "task": task.name, "task_id": task_id})
+
+
+def _forget(**_: Any) -> None:
+    begin_with({})

@@ -33,8 +33,27 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "ReplacePolicy",
         "UpdateCluster",
         "KeepSessions",
+        "RestoreBackup",
     ),
-    "Change sets": ("ApplyChangeSet", "DiscardChangeSet"),
+    "Change sets": (
+        "ApplyChangeSet",
+        "DiscardChangeSet",
+        "ImportChangeSet",
+        "BeginWindow",
+        "EndWindow",
+        "ReopenWindow",
+    ),
+    "Calendar": (
+        "PlanChangeSet",
+        "CancelPlan",
+        "BeginPlannedChange",
+        "EndPlannedChange",
+        "HoldUpPlannedChange",
+        "MissPlannedChange",
+        "ForeseeConflict",
+        "ResolveConflict",
+        "SkipPlannedChange",
+    ),
     "Nodes": (
         "CordonNode",
         "UncordonNode",
@@ -83,13 +102,25 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "CreatePod",
         "DeletePod",
     ),
-    "Own settings": ("ChangePreferences", "ChangePassword", "SaveView", "DeleteView"),
+    "Own settings": (
+        "ChangePreferences",
+        "ChangePassword",
+        "SaveView",
+        "DeleteView",
+        "SaveNoticeRule",
+        "DeleteNoticeRule",
+        "AddChannel",
+        "DeleteChannel",
+        "RotateSecret",
+        "TestChannel",
+    ),
 }
 """Every action, by subject, in the order in which a list offers them."""
 
 KINDS: Final = (
     "Queue",
     "ChangeSet",
+    "SafeWindow",
     "Cluster",
     "Policy",
     "Node",
@@ -103,6 +134,8 @@ KINDS: Final = (
     "PodGroup",
     "Pod",
     "View",
+    "NoticeRule",
+    "NoticeChannel",
 )
 """What a deed can be done to."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from scheduler.domain.queues import QueueState
 from scheduler.domain.three_way import flat, merge, merge_lines
 
 Manifest = Mapping[str, Any]
@@ -27,6 +28,7 @@ POLICY_TEXT: Final = "policy"
 
 class SetState(StrEnum):
     DRAFT = "Draft"
+    PLANNED = "Planned"
     APPLIED = "Applied"
     DISCARDED = "Discarded"
 
@@ -141,9 +143,17 @@ class Crossed(Exception):
 
 
 def crossing_of(item: ChangeItem, now: Manifest | None) -> Crossing | None:
-    """None where nobody changed it since it was added."""
+    """None where nobody changed it since it was added.
+
+    A queue that is to go may have been closed: that is the first step of its deletion.
+    """
     if item.base == now:
         return None
+    is_to_go = item.kind == QUEUE and item.wanted is None
+    if is_to_go and item.base is not None and now is not None:
+        closed = with_state(item.base, QueueState.CLOSED)
+        if now == closed:
+            return None
     return Crossing(item, now)
 
 
@@ -157,6 +167,16 @@ def merged_wish(item: ChangeItem, now: Manifest) -> Manifest:
     if lines is None:
         return item.wanted
     return {POLICY_TEXT: lines}
+
+
+def state_in(manifest: Manifest) -> str:
+    """The requested state in the manifest of a queue."""
+    spec: Mapping[str, Any] = manifest["spec"]
+    return str(spec.get("state", QueueState.OPEN.value))
+
+
+def with_state(manifest: Manifest, state: QueueState) -> Manifest:
+    return {**manifest, "spec": {**manifest["spec"], "state": state.value}}
 
 
 def with_item(items: tuple[ChangeItem, ...], item: ChangeItem) -> tuple[ChangeItem, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import Resources
 
 LEAST_SECONDS = 1.0
@@ -54,7 +55,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """One run ahead. `starts` are seconds from now, by podgroup; `waiting` did not start."""
+    """One run ahead. `starts` are seconds from now, by podgroup; `waiting` did not start.
+
+    `reasons` say why the jobs that are tried out wait after the first session: code and sentence.
+    """
 
     shares: Mapping[str, Share]
     starts: Mapping[str, float]
@@ -64,6 +68,27 @@ class Prospect:
     first_evictions: int
     seconds: float
     halt: str
+    reasons: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedJob:
+    """What would become of a job. Times are seconds from now; None: it does not start.
+
+    It starts between `earliest` and `latest`, which rests on so many `cases` of the past. With
+    none of them it is what short and long run times make of it.
+    """
+
+    podgroup: str
+    queue: str
+    pods: int
+    start: float | None
+    earliest: float | None
+    latest: float | None
+    cases: int
+    reason: str
+    message: str
+    evictions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +110,24 @@ def moves_between(before: Prospect, after: Prospect) -> tuple[Move, ...]:
     found = []
     for name in sorted({*before.starts, *after.starts}):
         move = Move(name, before.starts.get(name), after.starts.get(name))
-        if (
-            move.before is None
-            or move.after is None
-            or abs(move.before - move.after) >= LEAST_SECONDS
-        ):
+        if move.is_real:
             found.append(move)
     return tuple(found)
 
 
-def as_json(before: Prospect, after: Prospect) -> dict[str, Any]:
+def as_json(before: Prospect, after: Prospect, jobs: Sequence[TriedJob] = ()) -> dict[str, Any]:
     """As it is stored and sent. Only queues that change, or would be worse off, are named."""
+    tried = {job.podgroup for job in jobs}
+    known = {loss.pod for loss in before.losses}
     return {
+        "jobs": [asdict(job) for job in jobs],
         "now": _figures(before),
         "then": _figures(after),
         "queues": _queues(before, after),
         "moves": [
             {"podgroup": move.podgroup, "before": move.before, "after": move.after}
             for move in moves_between(before, after)
+            if move.podgroup not in tried
         ],
         "evictions": [
             {
@@ -111,7 +136,7 @@ def as_json(before: Prospect, after: Prospect) -> dict[str, Any]:
                 "queue": loss.queue,
                 "beneficiary": loss.beneficiary,
                 "at": loss.at,
-                "isNew": loss.pod not in {known.pod for known in before.losses},
+                "isNew": loss.pod not in known,
             }
             for loss in after.losses
         ],
@@ -138,13 +163,15 @@ def _queues(before: Prospect, after: Prospect) -> list[dict[str, Any]]:
         was = before.shares.get(name, _NO_SHARE)
         now = after.shares.get(name, _NO_SHARE)
         changed = (was.deserved, was.allocated) != (now.deserved, now.allocated)
-        if changed or now.below_guarantee:
+        # what all queues together lack is no news of the root
+        below = () if name == ROOT else now.below_guarantee
+        if changed or below:
             found.append(
                 {
                     "queue": name,
                     "deserved": _both(was.deserved, now.deserved),
                     "allocated": _both(was.allocated, now.allocated),
-                    "belowGuarantee": list(now.below_guarantee),
+                    "belowGuarantee": list(below),
                 }
             )
     return found

@@ -20,11 +20,13 @@ from scheduler.domain.resources import NOTHING
 MOST_WEIGHT: Final = 65535
 _MOST_PRIORITY: Final = 2**31 - 1
 _MOST_SECONDS: Final = 365 * 24 * 3600
+_MOST_WORK: Final = 10_000_000
 
 
 class FieldKind(StrEnum):
     NUMBER = "number"
     SECONDS = "seconds"  # whole seconds; None where the queue takes them from above
+    LIMIT = "limit"  # the most of something; None where the queue has no limit of its own
     TRUTH = "truth"
     CHOICE = "choice"
     AMOUNTS = "amounts"  # quantities by resource
@@ -32,6 +34,7 @@ class FieldKind(StrEnum):
     WORD = "word"  # any text
     LINE = "line"  # plain text without control characters
     PARAGRAPH = "paragraph"  # the same, but line breaks are allowed
+    NAMES = "names"  # a list in manifests; kept as one text with commas
 
 
 class ChangedBy(StrEnum):
@@ -165,6 +168,72 @@ QUEUE_FIELDS: Final = (
         is_scheduled=True,
     ),
     QueueField(
+        "max_waiting_jobs",
+        FieldKind.LIMIT,
+        "Waiting jobs",
+        None,
+        ChangedBy.PARENT_ADMIN,
+        help="Jobs that may wait here and below, all users together.",
+        least=1,
+        most=_MOST_WORK,
+        rule_id="limit_out_of_range",
+    ),
+    QueueField(
+        "max_waiting_pods",
+        FieldKind.LIMIT,
+        "Waiting pods",
+        None,
+        ChangedBy.PARENT_ADMIN,
+        help="Pods that may wait here and below, all users together.",
+        least=1,
+        most=_MOST_WORK,
+        rule_id="limit_out_of_range",
+    ),
+    QueueField(
+        "max_waiting_jobs_per_user",
+        FieldKind.LIMIT,
+        "Waiting jobs of each user",
+        None,
+        ChangedBy.PARENT_ADMIN,
+        help="Jobs of one user that may wait here and below.",
+        least=1,
+        most=_MOST_WORK,
+        rule_id="limit_out_of_range",
+    ),
+    QueueField(
+        "max_waiting_pods_per_user",
+        FieldKind.LIMIT,
+        "Waiting pods of each user",
+        None,
+        ChangedBy.PARENT_ADMIN,
+        help="Pods of one user that may wait here and below.",
+        least=1,
+        most=_MOST_WORK,
+        rule_id="limit_out_of_range",
+    ),
+    QueueField(
+        "max_pods_per_job",
+        FieldKind.LIMIT,
+        "Pods of one job",
+        None,
+        ChangedBy.PARENT_ADMIN,
+        help="Pods that one job here or below may have, all its tasks together.",
+        least=1,
+        most=_MOST_WORK,
+        rule_id="limit_out_of_range",
+    ),
+    QueueField(
+        "max_run_seconds",
+        FieldKind.LIMIT,
+        "Longest running time",
+        None,
+        ChangedBy.PARENT_ADMIN,
+        help="Seconds that a job may run here or below. Then it is ended.",
+        least=1,
+        most=_MOST_SECONDS,
+        rule_id="limit_out_of_range",
+    ),
+    QueueField(
         "state",
         FieldKind.CHOICE,
         "Begins as",
@@ -198,13 +267,22 @@ QUEUE_FIELDS: Final = (
         help="What this queue is for, shown on its page.",
         most=2000,
     ),
+    QueueField(
+        "namespaces",
+        FieldKind.NAMES,
+        "Takes work from",
+        "",
+        help="Namespaces whose work may come here and below, with commas between them. "
+        "Empty here and above: all.",
+        most=4000,
+    ),
 )
 """In the order in which a manifest has them."""
 
 METADATA_FIELDS: Final = ("labels", "annotations")
 """What an admin of the queue may change of its metadata; stored as JSON."""
 
-_TEXT_KINDS: Final = (FieldKind.WORD, FieldKind.LINE, FieldKind.PARAGRAPH)
+_TEXT_KINDS: Final = (FieldKind.WORD, FieldKind.LINE, FieldKind.PARAGRAPH, FieldKind.NAMES)
 _OF_THE_TREE: Final = ("parent", "state")
 
 PLAIN_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.name not in _OF_THE_TREE)
@@ -216,8 +294,15 @@ The parent is stored as a key; the state is changed by commands alone.
 AMOUNT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.AMOUNTS)
 TEXT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind in _TEXT_KINDS)
 SECONDS_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.SECONDS)
+LIMIT_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.kind is FieldKind.LIMIT)
+OPTIONAL_NUMBERS: Final = (*SECONDS_FIELDS, *LIMIT_FIELDS)
 TREE_FIELDS: Final = tuple(field for field in QUEUE_FIELDS if field.is_in_tree)
 SCHEDULED_FIELDS: Final = tuple(field for field in PLAIN_FIELDS if field.is_scheduled)
+
+
+def names_in(text: str) -> list[str]:
+    """The names of a field of the kind NAMES."""
+    return [name for name in text.split(",") if name]
 
 
 def names_of(fields: Iterable[QueueField]) -> tuple[str, ...]:

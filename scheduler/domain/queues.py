@@ -41,10 +41,18 @@ class QueueSpec:
     priority: int = 0
     dequeue_strategy: DequeueStrategy = DequeueStrategy.TRAVERSE
     min_run_seconds: int | None = None  # None: as the queue above, or else the policy, says
+    # limits, which count for everything below too; None: none of its own
+    max_waiting_jobs: int | None = None
+    max_waiting_pods: int | None = None
+    max_waiting_jobs_per_user: int | None = None
+    max_waiting_pods_per_user: int | None = None
+    max_pods_per_job: int | None = None
+    max_run_seconds: int | None = None
     state: QueueState = QueueState.OPEN
     type: str = ""
     owner: str = ""  # a team or a person
     description: str = ""
+    namespaces: str = ""  # whose work may come here and below, with commas between them
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
 

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Node, NodeTable
 from scheduler.domain.pod_rules import PodSelector, watched_keys, watched_labels
 from scheduler.domain.queues import QueueSpec, QueueState
@@ -183,7 +184,7 @@ class Snapshot:
     def _count(self, sums: Aggregates, rows: Rows, sign: int) -> None:
         """Free rows count for nothing, so that they may be used again by `change_pods`."""
         pods = self.pods
-        rows = rows[pods.status[rows] != PodStatus.GONE]
+        rows = rows[pods.status[rows] != StatusCode.GONE]
         columns = {"group": pods.group[rows], "status": pods.status[rows], "node": pods.node[rows]}
         sums.count(columns, self.classes.request[pods.pod_class[rows]], sign)
 

@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.pod_rules import PodSelector, PodTerm
 from scheduler.domain.workloads import ANYWHERE, Constraint, PodClass, PodStatus
@@ -36,6 +37,9 @@ MAX_MINIMUM: Final = 2**54
 """The same for a podgroup's minResources."""
 
 STATUSES: Final = len(PodStatus)
+# Members of an enum are slow to look up, and these are looked up for every pod that changes.
+_PENDING = int(PodStatus.PENDING)
+_RELEASING = int(PodStatus.RELEASING)
 
 
 class ClassTable:
@@ -210,7 +214,8 @@ class Columns:
     """Equally long columns, numpy arrays or lists; `set` writes rows, `grow` appends them."""
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+        first = next(iter(self.__dataclass_fields__))  # type: ignore[attr-defined]
+        return len(getattr(self, first))
 
     def copy(self) -> Self:
         return type(self)(**{name: column.copy() for name, column in self._columns()})
@@ -388,12 +393,29 @@ class Aggregates:
         status = pods["status"]
         node = pods["node"]
         group = pods["group"]
+        if len(status) == 1:
+            self._count_one(int(group[0]), int(status[0]), int(node[0]), request[0] * sign, sign)
+            return
         np.add.at(self.group_counts, (group, status), sign)
         _add(self.group_allocated, group, request, IS_ALLOCATED[status], sign)
-        _add(self.group_pending, group, request, status == PodStatus.PENDING, sign)
+        _add(self.group_pending, group, request, status == StatusCode.PENDING, sign)
         on_node = node >= 0
         _add(self.node_used, node, request, on_node & OCCUPIES_NODE[status], sign)
-        _add(self.node_releasing, node, request, on_node & (status == PodStatus.RELEASING), sign)
+        _add(self.node_releasing, node, request, on_node & (status == StatusCode.RELEASING), sign)
+
+    def _count_one(self, group: int, status: int, node: int, amount: Amounts, sign: int) -> None:
+        """The same for one pod, which is what happens most often."""
+        self.group_counts[group, status] += sign
+        if IS_ALLOCATED[status]:
+            self.group_allocated[group] += amount
+        if status == _PENDING:
+            self.group_pending[group] += amount
+        if node < 0:
+            return
+        if OCCUPIES_NODE[status]:
+            self.node_used[node] += amount
+        if status == _RELEASING:
+            self.node_releasing[node] += amount
 
     def copy(self) -> Aggregates:
         return Aggregates(**{item.name: getattr(self, item.name).copy() for item in fields(self)})

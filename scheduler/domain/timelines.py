@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 FIGURES: Final = ("allocated", "promised", "deserved", "guarantee", "capability", "pending")
+LOAN_FIGURES: Final = ("borrowed", "lent", "from", "to")
 LIMITS: Final = ("capability",)
 """Where such a figure names no resource there is no limit, which is not the same as 0."""
 
@@ -21,7 +22,7 @@ Times = npt.NDArray[np.float64]
 
 
 def averages(
-    points: Sequence[Point], edges: Sequence[float]
+    points: Sequence[Point], edges: Sequence[float], figures: Sequence[str] = FIGURES
 ) -> dict[str, dict[str, list[int | None]]]:
     """By figure and resource, the average between each two edges.
 
@@ -35,7 +36,7 @@ def averages(
     if points:
         steps = np.maximum(steps, times[0])
     found: dict[str, dict[str, list[int | None]]] = {}
-    for figure in FIGURES:
+    for figure in figures:
         by_resource = {}
         for resource in _resource_names(points, figure):
             by_resource[resource] = _averages_per_step(points, times, steps, figure, resource)
@@ -84,9 +85,11 @@ def _integral_at(times: Times, values: Times, edges: Times) -> Times:
     return found
 
 
-def average(points: Sequence[Point], start: float, end: float) -> dict[str, dict[str, int]]:
+def average(
+    points: Sequence[Point], start: float, end: float, figures: Sequence[str] = FIGURES
+) -> dict[str, dict[str, int]]:
     """The same over one stretch; what has no value in it is left out."""
-    series = averages(points, (start, end))
+    series = averages(points, (start, end), figures)
     result: dict[str, dict[str, int]] = {}
     for figure, found in series.items():
         if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from scheduler.domain.exposure import Reaches
 from scheduler.domain.no_reclaim import ReclaimAnswer
 from scheduler.domain.snapshot import Snapshot
 from scheduler.engine.actions import ACTIONS
@@ -11,6 +12,7 @@ from scheduler.engine.decisions import Outcome
 from scheduler.engine.plugins import find_plugin
 from scheduler.engine.policy import Policy
 from scheduler.engine.presets import DEFAULT_POLICY
+from scheduler.engine.report.exposure import reaches
 from scheduler.engine.report.figures import Figures
 from scheduler.engine.report.no_reclaim import why_no_reclaim
 from scheduler.engine.report.outcome import decisions_of, outcome_of
@@ -67,6 +69,11 @@ def ask_about_reclaim(snapshot: Snapshot, policy: Policy, podgroup: str) -> Recl
             break
         ACTIONS[action](session)
     return why_no_reclaim(session, session.gang(row))
+
+
+def ask_about_exposure(snapshot: Snapshot, policy: Policy) -> Reaches:
+    """How much reclaim could take now of each queue that has more than it deserves."""
+    return reaches(open_session(snapshot, policy))
 
 
 def open_session(

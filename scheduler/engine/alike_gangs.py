@@ -87,11 +87,11 @@ def _kinds_by_row(session: Session, rows: Rows, classes: Rows) -> tuple[Rows, in
         session.task_counts,
     )
     kinds: Rows = np.full(len(groups), NO_KIND, dtype=np.intp)
-    kinds[rows], count = _numbered([column[rows] for column in columns])
+    kinds[rows], count = numbered([column[rows] for column in columns])
     return kinds, count
 
 
-def _numbered(columns: Sequence[Ints | Rows]) -> tuple[Rows, int]:
+def numbered(columns: Sequence[Ints | Rows]) -> tuple[Rows, int]:
     """A number for each row, the same where all columns are; and how many there are."""
     if not len(columns[0]):
         return np.zeros(0, dtype=np.intp), 0
@@ -110,8 +110,12 @@ def are_comparable(session: Session, rows: Rows, classes: Rows) -> Mask:
     """Pods of one class that asks for something, none with a place, and no minimums of roles."""
     comparable: Mask = (classes[rows] >= 0) & (session.placed_counts[rows] == 0)
     comparable &= ~session.snapshot.classes.best_effort[classes[rows]]
+    return comparable & without_roles(session, rows)
+
+
+def without_roles(session: Session, rows: Rows) -> Mask:
+    """Which of these podgroups have no minimums of roles."""
+    if not session.has_role_minimums:
+        return np.ones(len(rows), dtype=np.bool_)
     role_minimums = session.snapshot.groups.role_minimums
-    if not any(role_minimums):
-        return comparable
-    has_roles = [bool(role_minimums[row]) for row in rows.tolist()]
-    return comparable & ~np.array(has_roles, dtype=np.bool_)
+    return np.array([not role_minimums[row] for row in rows.tolist()], dtype=np.bool_)

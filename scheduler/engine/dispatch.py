@@ -81,8 +81,9 @@ class PluginDispatch:
             for name in _overridden_points(type(plugin)):
                 flag = POINTS[name]
                 if flag is None or policy.enables(config, flag):
-                    self._tiers[name].setdefault(tier, []).append(getattr(plugin, name))
-                    self._flat[name].append(getattr(plugin, name))
+                    ask = getattr(plugin, name)
+                    self._tiers[name].setdefault(tier, []).append(ask)
+                    self._flat[name].append(ask)
 
     def _first_tier(self, point: str) -> list[Any]:
         """The first tier that has any plugin for this point."""
@@ -179,6 +180,13 @@ class PluginDispatch:
 
     def refuse_enqueue(self, gang: Gang) -> Refusal | None:
         return self._vote("job_enqueueable", gang)
+
+    @cached_property
+    def refuses_by_minimum(self) -> bool:
+        """Whether gangs of one queue with the same minResources are refused alike, as long as
+        nobody is admitted.
+        """
+        return all(ask.__self__.refuses_by_minimum for ask in self._flat["job_enqueueable"])
 
     def count_enqueueable(self, rows: Rows) -> int:
         """How many of the first of these podgroups of one queue are surely not refused, if each is
@@ -303,6 +311,21 @@ class PluginDispatch:
     ) -> Mask:
         question = (queue, pod_class, victim_queues, victim_classes, *_many(count))
         return _all(len(victim_classes), [ask(*question) for ask in self._flat["may_take_from"]])
+
+    def may_take_one(
+        self, queue: int, pod_class: int, victim_queue: int, victim_class: int, count: int
+    ) -> bool:
+        """The same for pods of one queue and class; without them it keeps what it deserves."""
+        queues = np.array([victim_queue])
+        classes = np.array([victim_class])
+        many = _many(count)
+        for ask in self._flat["may_take_from"]:
+            if not ask(queue, pod_class, queues, classes, *many)[0]:
+                return False
+        for ask in self._flat["keeps_deserved"]:
+            if not ask(queues, classes, pod_class, *many)[0]:
+                return False
+        return True
 
     def has_too_much(self, queues: Rows) -> Mask:
         return _all(len(queues), [ask(queues) for ask in self._flat["has_too_much"]])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.resources import COMMON
 from scheduler.domain.tables import IS_ALLOCATED, Rows, Times
 from scheduler.engine.eviction.claims import (
@@ -110,6 +110,11 @@ class FuturePlaces:
             mask |= 1 << number
         return mask
 
+    def count_begun_by(self, ends: Times) -> Rows:
+        """For each of these moments, how many of the places begin before it."""
+        begins = sorted(place.at for place in self.found)
+        return np.searchsorted(begins, ends)
+
     def block(self, mask: int) -> Amounts:
         """What a gang must leave free for those of this mask: resources by nodes."""
         if mask not in self._blocks:
@@ -127,10 +132,7 @@ class FuturePlaces:
         base = self._session.node_table.future() - sum(place.held for place in others)
         reserved = self._reserved_beside(gang)
 
-        def has_room_after(count: int) -> bool:
-            return self._has_room(base, departures.released(count), runs, reserved)
-
-        count = _fewest(len(departures), has_room_after)
+        count = self._fewest_departures(base, departures, runs, reserved)
         if count is None:
             return None
         count = departures.all_at_once_with(count)
@@ -164,18 +166,39 @@ class FuturePlaces:
             return np.zeros_like(wanted)
         return quotas.reserved.beside(gang.queue, wanted)
 
-    def _has_room(self, base: Amounts, released: Amounts, runs: Runs, reserved: Amounts) -> bool:
-        """Whether `_lay_out` would find room. For alike pods it is enough to count."""
-        if len(runs) != 1:
+    def _fewest_departures(
+        self, base: Amounts, departures: Departures, runs: Runs, reserved: Amounts
+    ) -> int | None:
+        """After how many of them `_lay_out` finds room; None if never. For alike pods it is enough
+        to count.
+        """
+        if len(runs) == 1:
+            return self._fewest_for_alike(base, departures, *runs[0], reserved)
+
+        def has_room_after(count: int) -> bool:
+            released = departures.released(count)
             return self._lay_out(base, released, runs, reserved) is not None
-        pod_class, count = runs[0]
+
+        return _fewest(len(departures), has_room_after)
+
+    def _fewest_for_alike(
+        self, base: Amounts, departures: Departures, pod_class: int, count: int, reserved: Amounts
+    ) -> int | None:
+        """So many that there is room for all pods, and as much is left as must be."""
+        if not len(departures):
+            return None
         request = self._session.request[pod_class]
-        room = base + released
-        fitting = copies(room, request)[self._session.node_scores(pod_class).suitable]
-        if int(fitting.sum()) < count:
-            return False
-        left = room.sum(axis=1) - count * request
-        return not (left < reserved)[reserved > 0].any()
+        suitable = self._session.node_scores(pod_class).suitable
+        fewest = 1 + int(
+            np.searchsorted(departures.copies_after_each(base, request, suitable), count)
+        )
+        for dim in np.flatnonzero(reserved > 0).tolist():
+            needed = reserved[dim] + count * request[dim] - base[dim].sum()
+            released = np.cumsum(departures.requests[:, dim])
+            fewest = max(fewest, 1 + int(np.searchsorted(released, needed)))
+        if fewest > len(departures):
+            return None
+        return fewest
 
     def _lay_out(
         self, base: Amounts, released: Amounts, runs: Runs, reserved: Amounts
@@ -232,6 +255,30 @@ class Departures:
             weights = self.requests[:count, dim]
             columns.append(np.bincount(self.nodes[:count], weights, self.node_count))
         return np.array(columns, dtype=np.int64)
+
+    def copies_after_each(self, room: Amounts, request: Amounts, suitable: Mask) -> Amounts:
+        """How many pods of the request all suitable nodes take together, after each departure.
+
+        `room` is what nodes have before the first.
+        """
+        order = np.argsort(self.nodes, kind="stable")  # those of a node side by side, soonest first
+        nodes = self.nodes[order]
+        is_first = np.ones(len(nodes), dtype=np.bool_)
+        is_first[1:] = nodes[1:] != nodes[:-1]
+        firsts = is_first.nonzero()[0]
+        lengths = np.diff(firsts, append=len(nodes))
+        released = np.cumsum(self.requests[order], axis=0)
+        released -= np.repeat(released[firsts] - self.requests[order[firsts]], lengths, axis=0)
+        after = copies(room[:, nodes] + released.T, request)
+        at_first = copies(room, request)
+        gained = after.copy()
+        gained[1:] -= after[:-1]
+        gained[firsts] = after[firsts] - at_first[nodes[firsts]]
+        gained[~suitable[nodes]] = 0
+        by_departure = np.empty_like(gained)
+        by_departure[order] = gained
+        total: Amounts = int(at_first[suitable].sum()) + np.cumsum(by_departure)
+        return total
 
     def all_at_once_with(self, count: int) -> int:
         """How many have ended at the moment in which so many have, or more."""

@@ -54,9 +54,7 @@ def note_exchanges(session: Session, operations: Iterable[Operation]) -> None:
 
     All of them must be in effect.
     """
-    if not any(operation.beneficiary is not None for operation in operations):
-        return
-    moved = _moved_by_leaf(session, operations)
+    moved: dict[int, Amounts] | None = None
     found: dict[tuple[int, int], Exchange] = {}
     for operation in operations:
         taker = operation.beneficiary
@@ -64,6 +62,8 @@ def note_exchanges(session: Session, operations: Iterable[Operation]) -> None:
             continue
         pair = (taker.queue, operation.gang.queue)
         if pair not in found:
+            if moved is None:
+                moved = _moved_by_leaf(session, operations)
             found[pair] = _exchange(session, *session.queue_tree.parting(*pair), moved)
         operation.exchange = found[pair]
 

@@ -50,6 +50,11 @@ class Plugin:
     """Whether `score` follows from the class, what a node has and what is used there, and from
     nothing else of the node. Then a score is remembered. If it cannot be told, leave it."""
 
+    refuses_by_minimum: ClassVar[bool] = False
+    """Whether `job_enqueueable` follows from the queue and the minResources of a gang, and from who
+    was admitted before, and from nothing else. Then gangs that ask for the same as one that was
+    refused are not asked about. If it cannot be told, leave it."""
+
     def __init__(self, arguments: Mapping[str, object]) -> None:
         self.arguments = arguments
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scheduler.domain.workloads import PodStatus
+from scheduler.domain.codes import StatusCode
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.nodes import fits
 from scheduler.engine.statement import Statement
@@ -38,7 +38,7 @@ def hold_reservations(session: Session) -> None:
 def _promised_pods(session: Session) -> list[int]:
     """Pods whose promise has not run out, the oldest promise first."""
     pods = session.snapshot.pods
-    waiting = (pods.reserved_node >= 0) & (pods.status == PodStatus.PENDING)
+    waiting = (pods.reserved_node >= 0) & (pods.status == StatusCode.PENDING)
     promised = np.flatnonzero(waiting).tolist()
     promised.sort(key=lambda pod: (pods.reserved_until[pod], pods.key[pod]))
     return [pod for pod in promised if pods.reserved_until[pod] >= session.snapshot.session]
@@ -56,9 +56,9 @@ def last_session_of(session: Session, pod: int) -> int:
     """The last session that keeps the pod's place. An old promise keeps its end."""
     pods = session.snapshot.pods
     now = session.snapshot.session
-    is_same_node = pods.reserved_node[pod] == session.reserved_nodes[pod]
-    if is_same_node and pods.reserved_until[pod] >= now:
-        return int(pods.reserved_until[pod])
+    until = int(pods.reserved_until[pod])
+    if until >= now and pods.reserved_node[pod] == session.reserved_nodes[pod]:
+        return until
     return now + RESERVATION_SESSIONS
 
 
@@ -68,7 +68,7 @@ def leaving_for(session: Session, gang: Gang) -> int:
     if evicted:
         return evicted
     nodes = {session.reserved_nodes[pod] for pod in _reserved_pods(session, gang)}
-    is_leaving = np.isin(session.nodes, list(nodes)) & (session.status == PodStatus.RELEASING)
+    is_leaving = np.isin(session.nodes, list(nodes)) & (session.status == StatusCode.RELEASING)
     return int(is_leaving.sum())
 
 

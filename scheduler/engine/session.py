@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.domain.codes import PhaseCode, StatusCode
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.queues import DequeueStrategy
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_READY, Codes, Rows
-from scheduler.domain.workloads import Phase, PodStatus
+from scheduler.domain.workloads import Phase
 from scheduler.engine.arguments import choice, number
 from scheduler.engine.decisions import Check, Grounds
 from scheduler.engine.dispatch import PluginDispatch
@@ -79,9 +80,9 @@ class Session(PluginDispatch):
         # 4. Gangs: how many pods of each podgroup are ready, pending, placed or promised a place
         counts = snapshot.aggregates.group_counts
         self.ready_counts = counts[:, IS_READY].sum(axis=1)
-        self.pending_counts = counts[:, PodStatus.PENDING]
+        self.pending_counts = counts[:, StatusCode.PENDING]
         self.placed_counts = self.ready_counts.copy()
-        self.task_counts = counts.sum(axis=1) - counts[:, PodStatus.GONE]
+        self.task_counts = counts.sum(axis=1) - counts[:, StatusCode.GONE]
         self.allocated_by_gang: Amounts = snapshot.aggregates.group_allocated.copy()
         self.phases: Codes = snapshot.groups.phase.copy()
         self.tasks = Tasks(self)
@@ -146,18 +147,24 @@ class Session(PluginDispatch):
             counts = gang.roles.get(self.role[pod_class])
             if counts is not None:
                 counts.ready += bool(IS_READY[status])
-                counts.pending += status == PodStatus.PENDING
+                counts.pending += status == StatusCode.PENDING
 
     def active_rows(self, among: Mask | None = None) -> Rows:
         """Admitted podgroups with pods that want a place and may find one, in queues that schedule.
 
         Only those that `among` marks, if it is given.
         """
-        active = self.may_be_served & (self.pending_counts > 0) & ~self.beyond_all_nodes
-        active &= self.phases != Phase.PENDING
+        active = self._may_be_tried & (self.phases != PhaseCode.PENDING)
         if among is not None:
             active &= among
-        return np.flatnonzero(active)
+        rows: Rows = active.nonzero()[0]
+        return rows
+
+    @cached_property
+    def _may_be_tried(self) -> Mask:
+        """Podgroups that had pods without a place when the session opened, and may be served."""
+        waiting: Mask = self.may_be_served & (self.pending_counts > 0)
+        return waiting & ~self.beyond_all_nodes
 
     def active_gangs(self, among: Mask | None = None) -> list[Gang]:
         """The same as gangs."""
@@ -192,7 +199,9 @@ class Session(PluginDispatch):
 
     def rows_to_admit(self) -> Rows:
         """Podgroups that have not been admitted, in queues that schedule."""
-        is_pending = (self.snapshot.groups.phase == Phase.PENDING) & (self.phases == Phase.PENDING)
+        is_pending = (self.snapshot.groups.phase == PhaseCode.PENDING) & (
+            self.phases == PhaseCode.PENDING
+        )
         return np.flatnonzero(self.may_be_served & is_pending)
 
     def admit_all(self) -> None:
@@ -216,7 +225,7 @@ class Session(PluginDispatch):
         self._set_inqueue(rows)
 
     def _set_inqueue(self, rows: Rows) -> None:
-        self.phases[rows] = Phase.INQUEUE
+        self.phases[rows] = PhaseCode.INQUEUE
         for row in rows.tolist():
             gang = self._gangs.get(row)
             if gang is not None:
@@ -249,6 +258,11 @@ class Session(PluginDispatch):
             if any(texts):
                 served &= np.array([not text for text in texts], dtype=np.bool_)
         return served
+
+    @cached_property
+    def has_role_minimums(self) -> bool:
+        """Whether any podgroup has minimums of roles."""
+        return any(self.snapshot.groups.role_minimums)
 
     @cached_property
     def beyond_all_nodes(self) -> Mask:

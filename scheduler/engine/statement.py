@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -18,6 +17,7 @@ from scheduler.engine.grounds import Choice, Exchange, note_exchanges
 from scheduler.engine.state.gang import Gang
 
 if TYPE_CHECKING:
+    from scheduler.engine.decisions import Grounds
     from scheduler.engine.session import Session
 
 _PENDING = int(PodStatus.PENDING)
@@ -52,6 +52,7 @@ class Operation:
     action: str = ""
     choice: Choice | None = None
     exchange: Exchange | None = None
+    grounds: Grounds | None = None  # found when a report asks for them
 
     @property
     def sign(self) -> int:
@@ -140,11 +141,13 @@ class Statement:
             moved = session.request[taker_class] - request
         before = session.queue_usage.allocated[queue] + moved * np.arange(len(pods))[:, None]
         nodes = session.nodes[pods].tolist()
+        losing: dict[Gang, int] = {}
         for gang, pod, node, sums in zip(gangs, pods, nodes, before, strict=True):
             operation = Operation(OperationType.EVICT, gang, [pod], pod_class, [node], before=sums)
             operation.beneficiary = beneficiary
             operation.action = action
             self.operations.append(operation)
+            losing[gang] = losing.get(gang, 0) + 1
         # Only the state before all of them has a name that can come back.
         self._before.append(session.queue_usage.names(queue))
         self._before.extend([None] * (len(pods) - 1))
@@ -152,7 +155,7 @@ class Statement:
         if session.pod_rules is not None:
             session.pod_rules.release(pod_class, nodes, 1)
         session.queue_usage.allocate(queue, request * -len(pods))
-        _count_evicted(session, Counter(gangs), pod_class)
+        _count_evicted(session, losing, pod_class)
         statuses = session.status[pods].tolist()
         session.status_before_eviction.update(zip(pods, statuses, strict=True))
         session.status[pods] = _RELEASING
@@ -294,7 +297,7 @@ def count_for_gang(session: Session, gang: Gang, pod_class: int, count: int, **m
     session.placed_counts[gang.row] = gang.ready + gang.waiting
 
 
-def _count_evicted(session: Session, losing: Counter[Gang], pod_class: int) -> None:
+def _count_evicted(session: Session, losing: Mapping[Gang, int], pod_class: int) -> None:
     """The same for many gangs at once, each of which loses so many pods of the class."""
     rows = [gang.row for gang in losing]
     counts = np.array(list(losing.values()))

@@ -12,9 +12,18 @@ from django.utils import timezone
 
 from scheduler.domain.plans import counted
 from scheduler.scenarios.files import read_scenarios
-from scheduler.selectors.sessions.quality import Quality, quality_between
+from scheduler.selectors.sessions.quality import (
+    LONGEST_WHOLE_SPAN,
+    Quality,
+    quality_between,
+)
 from scheduler.services.sessions.replay import kept_sessions, scenario_text
 from scheduler.simulation.runs import Rest, run_to_rest
+
+_TOO_LONG = (
+    "  Jobs that ended more than an hour ago may be deleted by now. Their pods are not counted\n"
+    "  above, so more time was useful than is shown. Look back for an hour at most."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,8 @@ def as_text(figures: Quality, rests: list[SessionRest]) -> str:
         f"    of pods that still run         {figures.share(figures.unfinished):.1%}",
         f"    lost to evictions              {figures.share(figures.lost):.1%}",
     ]
+    if figures.seconds > LONGEST_WHOLE_SPAN:
+        lines.append(_TOO_LONG)
     for gang, times in figures.most_evicted:
         lines.append(f"  evicted in {counted(times, 'session')}: {gang}")
     for found in rests:

@@ -5,14 +5,26 @@ from django.db import migrations, models
 
 
 def count_pods(apps, schema_editor):
-    """Of gangs that live: those of a job have as many as its tasks say, others as many as there are."""
+    """Of gangs that live: those of a job have as many as its tasks say, others as many as there are.
+
+    Many rows in one statement: the table is locked meanwhile.
+    """
     PodGroup = apps.get_model("scheduler", "PodGroup")
-    for group in PodGroup.objects.exclude(phase="Completed").select_related("job").iterator(500):
+    Pod = apps.get_model("scheduler", "Pod")
+    counts = Pod.objects.filter(podgroup__job=None).order_by().values_list("podgroup")
+    counted = dict(counts.annotate(models.Count("pk")))
+    living = PodGroup.objects.exclude(phase="Completed").select_related("job").only("job__tasks")
+    batch = []
+    for group in living.iterator(2000):
         if group.job is None:
-            size = apps.get_model("scheduler", "Pod").objects.filter(podgroup=group).count()
+            group.size = counted.get(group.pk, 0)
         else:
-            size = sum(task["replicas"] for task in group.job.tasks)
-        PodGroup.objects.filter(pk=group.pk).update(size=size)
+            group.size = sum(task["replicas"] for task in group.job.tasks)
+        batch.append(group)
+        if len(batch) == 2000:
+            PodGroup.objects.bulk_update(batch, ["size"])
+            batch = []
+    PodGroup.objects.bulk_update(batch, ["size"])
 
 
 class Migration(migrations.Migration):

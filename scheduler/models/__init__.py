@@ -2,17 +2,27 @@
 
 from scheduler.models.access import ApiToken, Grant, KeptAnswer
 from scheduler.models.audit import AuditEntry
+from scheduler.models.calendar import ChangePlan, Occurrence
 from scheduler.models.change import Change, ChangeHorizon
 from scheduler.models.change_set import ChangeSet
 from scheduler.models.comparison import Comparison
-from scheduler.models.history import QueueSample, SavedScenario
+from scheduler.models.history import LoanSample, QueueSample, SavedScenario
 from scheduler.models.lookups import Glob
 from scheduler.models.mirror import DisruptionBudget, Mirror
 from scheduler.models.node import Node
+from scheduler.models.notice import (
+    Happening,
+    Notice,
+    NoticeAttempt,
+    NoticeChannel,
+    NoticeDelivery,
+    NoticeRule,
+)
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
 from scheduler.models.preview import Preview
 from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.record import Command, Event
+from scheduler.models.safe_window import SafeWindow
 from scheduler.models.session import (
     ClusterState,
     Decision,
@@ -45,6 +55,7 @@ __all__ = [
     "BulkRun",
     "Change",
     "ChangeHorizon",
+    "ChangePlan",
     "ChangeSet",
     "ClusterState",
     "Command",
@@ -56,14 +67,22 @@ __all__ = [
     "ExpectedStart",
     "Glob",
     "Grant",
+    "Happening",
     "Job",
     "KeptAnswer",
     "LearntRunTime",
     "Lease",
+    "LoanSample",
     "LookAhead",
     "Mirror",
     "Namespace",
     "Node",
+    "Notice",
+    "NoticeAttempt",
+    "NoticeChannel",
+    "NoticeDelivery",
+    "NoticeRule",
+    "Occurrence",
     "PlannedDeletion",
     "Pod",
     "PodClass",
@@ -75,6 +94,7 @@ __all__ = [
     "Queue",
     "QueueFigures",
     "QueueSample",
+    "SafeWindow",
     "SavedScenario",
     "SavedView",
     "SchedulingSession",

@@ -34,6 +34,30 @@ class QueueSample(models.Model):
         return f"{self.queue_name} {self.at:%H:%M:%S}"
 
 
+class LoanSample(models.Model):
+    """What a queue borrowed and lent at a minute, by resource and by the other queue; and its
+    average in an hour. Written when it changed, and holds until the next one.
+
+    The row of the queue "" is the sum of all loans. It is written every minute.
+    """
+
+    queue_name = models.CharField(max_length=253, blank=True)
+    seconds = models.PositiveSmallIntegerField()
+    at = models.DateTimeField()
+    data = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["queue_name", "seconds", "at"], name="one_loan_sample_a_bucket"
+            )
+        ]
+        indexes = [models.Index(fields=["seconds", "at"])]
+
+    def __str__(self) -> str:
+        return f"loans of {self.queue_name or 'all'} {self.at:%H:%M}"
+
+
 class SavedScenario(models.Model):
     """A session's snapshot and policy, compressed, as a scenario file: replaying it gives the same
     outcome.

@@ -27,6 +27,8 @@ class Preference(models.Model):
     unfolded = models.JSONField(default=list, blank=True)
     # how many it shows: 0 all, None what fits
     tree_levels = models.PositiveSmallIntegerField(null=True, default=None, blank=True)
+    # whether planned changes of their own, and of queues that they own, come to the inbox
+    calendar_notices = models.BooleanField(default=True, db_default=True)
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"

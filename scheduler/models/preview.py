@@ -20,8 +20,12 @@ class Preview(models.Model):
         ChangeSet, on_delete=models.CASCADE, null=True, blank=True, related_name="previews"
     )
     items = models.JSONField(default=list)
+    # manifests, tried out as if they were submitted now
+    jobs = models.JSONField(default=list)
     lost_nodes = models.JSONField(default=list)
     minutes = models.PositiveIntegerField(default=60)
+    # the moment that the set would be applied at; None is now
+    begins_at = models.DateTimeField(null=True, blank=True)
     # of the token that it was asked for with, which it can see no more than
     scopes = models.JSONField(null=True, blank=True)
     state = models.CharField(

@@ -48,9 +48,17 @@ class Queue(Named):
         max_length=16, choices=one_of(DequeueStrategy), default=DequeueStrategy.TRAVERSE.value
     )
     min_run_seconds = models.PositiveIntegerField(null=True, blank=True, default=None)
+    max_waiting_jobs = models.PositiveIntegerField(null=True, blank=True, default=None)
+    max_waiting_pods = models.PositiveIntegerField(null=True, blank=True, default=None)
+    max_waiting_jobs_per_user = models.PositiveIntegerField(null=True, blank=True, default=None)
+    max_waiting_pods_per_user = models.PositiveIntegerField(null=True, blank=True, default=None)
+    max_pods_per_job = models.PositiveIntegerField(null=True, blank=True, default=None)
+    max_run_seconds = models.PositiveIntegerField(null=True, blank=True, default=None)
     type = models.CharField(max_length=253, blank=True, default="")
     owner = models.CharField(max_length=253, blank=True, default="")
     description = models.CharField(max_length=2000, blank=True, default="")
+    # with commas between them
+    namespaces = models.CharField(max_length=4000, blank=True, default="", db_default="")
 
     wish = models.CharField(max_length=16, choices=one_of(_WISHES), default=QueueState.OPEN.value)
     state = models.CharField(

@@ -109,6 +109,9 @@ class Job(Named):
     version = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # when it was ended because it ran for longer than its queue allows, and the sentence about it
+    overran_at = models.DateTimeField(null=True, blank=True)
+    overran = models.CharField(max_length=512, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ("-id",)
@@ -121,10 +124,22 @@ class Job(Named):
         indexes = [
             models.Index(fields=["queue", "phase"]),
             models.Index(fields=["phase", "finished_at"]),
+            models.Index(fields=["id"], condition=Q(overran_at__isnull=False), name="job_overran"),
         ]
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def was_ended_for_time(self) -> bool:
+        """It was told to end, and ends or has ended, because its queue allows no longer."""
+        return self.overran_at is not None and self.phase in ("Terminating", "Terminated")
+
+    @property
+    def shown_message(self) -> str:
+        if self.was_ended_for_time:
+            return self.overran
+        return self.message
 
 
 class PodGroup(Named):

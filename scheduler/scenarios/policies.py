@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 import yaml
 
 from scheduler.documents import POLICY_LIMIT, DocumentError, read_document
+from scheduler.engine.arguments import number
 from scheduler.engine.policy import Flag, PluginConfig, Policy, Tier
 from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.scenarios import vocabulary
@@ -367,6 +369,23 @@ def _plugin_document(plugin: PluginConfig) -> dict[str, Any]:
     else:
         arguments = {}
     return {"name": plugin.name, **flags, **arguments}
+
+
+def policy_of(text: str | None) -> Policy:
+    """Of a text that was checked when it was written; None is the built-in policy."""
+    if text is None:
+        return DEFAULT_POLICY
+    return _read_checked(text)
+
+
+@lru_cache(maxsize=8)
+def _read_checked(text: str) -> Policy:
+    return read_policy(text).policy
+
+
+def min_run_seconds_of(policy: Policy) -> int:
+    """How long pods run before reclaim may evict them, where no queue says anything else."""
+    return int(number(policy.configurations.get("reclaim", {}), "minRunSeconds", 0))
 
 
 def default_policy_text() -> str:

@@ -55,3 +55,17 @@ def alone_at_the_limit() -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LIMITS_LOCK])
+
+
+_QUEUE_LOCKS = 7_320_004
+
+
+def alone_below(queue: int) -> None:
+    """For whoever puts work below a queue that limits what may wait there.
+
+    It comes after the lock of the pods, where both are needed, and before that of the settings'
+    limits. Held until the transaction ends.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_QUEUE_LOCKS, queue])

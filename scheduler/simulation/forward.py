@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_SCHEDULED, NO_NODE, Floats, Rows
 from scheduler.domain.workloads import Phase, PodStatus
@@ -129,12 +130,30 @@ def run_forward(
     return run.run(keep_going, reporting)
 
 
+def run_to(
+    snapshot: Snapshot,
+    policy: Policy,
+    run_seconds: Floats,
+    limits: Limits,
+    keep_going: KeepGoing | None = None,
+) -> Snapshot:
+    """The cluster as it is expected to be at the end of the limits.
+
+    Its `taken_at` is earlier where the run was cut. The snapshot given is not changed.
+    """
+    run = _ForwardRun(snapshot.copy(), policy, run_seconds, limits)
+    ahead = run.run(keep_going, reporting=False)
+    if ahead.halt is Halt.STANDSTILL:
+        run.pass_until(run.began + limits.seconds)
+    return run.snapshot
+
+
 def waiting_gangs(snapshot: Snapshot) -> Rows:
     """Rows of the podgroups that have pods, and too few of them placed to have started."""
     groups = snapshot.groups
     counts = snapshot.aggregates.group_counts
-    scheduled = counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.BINDING]
-    waits = groups.alive & (counts[:, PodStatus.PENDING] > 0)
+    scheduled = counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, StatusCode.BINDING]
+    waits = groups.alive & (counts[:, StatusCode.PENDING] > 0)
     return np.flatnonzero(waits & (scheduled < np.maximum(groups.min_member, 1)))
 
 
@@ -182,10 +201,10 @@ class _ForwardRun:
             moment = self._next_session(outcome)
             halt = self._halt_before(moment)
             if halt is None:
-                self._pass_until(moment)
+                self.pass_until(moment)
                 outcome = self._run_session()
         if halt is Halt.HORIZON:
-            self._pass_until(self.began + self.limits.seconds)
+            self.pass_until(self.began + self.limits.seconds)
         return self._seen(first, halt)
 
     def _seen(self, first: Outcome, halt: Halt) -> Ahead:
@@ -274,16 +293,16 @@ class _ForwardRun:
 
     def _expect_what_is_under_way(self) -> None:
         pods = self.snapshot.pods
-        on_their_way = (pods.status == PodStatus.BINDING) | (pods.status == PodStatus.BOUND)
-        running = np.flatnonzero((pods.status == PodStatus.RUNNING) | on_their_way)
+        on_their_way = (pods.status == StatusCode.BINDING) | (pods.status == StatusCode.BOUND)
+        running = np.flatnonzero((pods.status == StatusCode.RUNNING) | on_their_way)
         started = np.where(np.isnan(pods.started), self.now, pods.started)
         ends = np.maximum(started[running] + self._seconds[pods.group[running]], self.now)
         for pod, at in zip(running.tolist(), ends.tolist(), strict=True):
             self._expect(at, pod)
-        for pod in np.flatnonzero(pods.status == PodStatus.RELEASING).tolist():
+        for pod in np.flatnonzero(pods.status == StatusCode.RELEASING).tolist():
             self._expect(self.now + GRACE, pod)
 
-    def _pass_until(self, moment: float) -> None:
+    def pass_until(self, moment: float) -> None:
         """Everything that is due by then happens. No pod has two things to come, so those that end
         and those that come back are taken together.
         """
@@ -292,7 +311,7 @@ class _ForwardRun:
         while (at := self._next_event()) <= moment:
             pod = heapq.heappop(self._events)[2]
             del self._due[pod]
-            if self.snapshot.pods.status[pod] == PodStatus.RELEASING:
+            if self.snapshot.pods.status[pod] == StatusCode.RELEASING:
                 back.append(pod)
             else:
                 ended.append(pod)
@@ -309,7 +328,7 @@ class _ForwardRun:
         self.snapshot.change_pods(rows, status=int(PodStatus.SUCCEEDED))
         groups = np.unique(self.snapshot.pods.group[rows])
         counts = self.snapshot.aggregates.group_counts[groups]
-        over = counts[:, PodStatus.SUCCEEDED] + counts[:, PodStatus.FAILED] == counts.sum(axis=1)
+        over = counts[:, StatusCode.SUCCEEDED] + counts[:, StatusCode.FAILED] == counts.sum(axis=1)
         self._remove_gangs(groups[over])
 
     def _remove_gangs(self, groups: Rows) -> None:
@@ -318,7 +337,7 @@ class _ForwardRun:
             return
         members = np.isin(self.snapshot.pods.group, groups)
         self.snapshot.remove_pods(
-            np.flatnonzero(members & (self.snapshot.pods.status != PodStatus.GONE))
+            np.flatnonzero(members & (self.snapshot.pods.status != StatusCode.GONE))
         )
         self.snapshot.remove_groups(groups)
 

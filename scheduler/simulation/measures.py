@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.mixes import GPU
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import COMMON, units_per_one
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import Rows, Times, sums_by
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.decisions import Outcome
 from scheduler.simulation.world import Change, Gang, World
 
@@ -83,12 +83,14 @@ class Measures:
         else:
             self._main = 0
         self._waiting_gangs: dict[int, Gang] = {}
+        self._has_changed = True  # since queues were looked at
 
     # What happens
 
     def arrived(self, gang: Gang) -> None:
         self.jobs += 1
         self._waiting_gangs[gang.row] = gang
+        self._has_changed = True
 
     def until(self, moment: float) -> None:
         """Time has passed with everything as it is now."""
@@ -99,7 +101,9 @@ class Measures:
         snapshot = self.world.snapshot
         used = snapshot.aggregates.node_used.sum(axis=0)
         self.held += used * passed
-        self._due.look(snapshot)
+        if self._has_changed:
+            self._due.look(snapshot)
+            self._has_changed = False
         self._asked += self._due.asks * passed
         self._short += self._due.is_short * passed
         self._unmet_dues += self._due.is_due_unmet * passed
@@ -128,6 +132,7 @@ class Measures:
         )
 
     def changed(self, change: Change) -> None:
+        self._has_changed = True
         pods = self.world.snapshot.pods
         spent = self.world.snapshot.classes.request[pods.pod_class[change.pod]] * change.seconds
         if change.what == "ended":
@@ -138,9 +143,11 @@ class Measures:
     def decided(self, outcome: Outcome, changes: Iterable[Change]) -> None:
         self.sessions += 1
         self.binds += len(outcome.binds)
+        self._has_changed |= bool(outcome.binds)
         for eviction in outcome.evictions:
             self.evicted_by[eviction.action] += 1
-        self.evictions_of.update({eviction.podgroup for eviction in outcome.evictions})
+        # Each once, in the order of the outcome: of gangs that were hit as often one is named.
+        self.evictions_of.update(dict.fromkeys(gang.podgroup for gang in outcome.evictions).keys())
         for change in changes:
             self.changed(change)
         for row in {int(self.world.snapshot.pods.group[bind.row]) for bind in outcome.binds}:
@@ -278,6 +285,7 @@ class _Due:
         self.deserved: Amounts = np.where(leaves[:, None], deserved, 0)
         self.guarantee: Amounts = np.where(leaves[:, None], guarantee.reshape(deserved.shape), 0)
         self.guarantees = self.guarantee.any(axis=1)
+        self._devices = np.array([name not in COMMON for name in snapshot.resources])
         nobody: Any = np.zeros(len(specs), dtype=np.bool_)
         self.asks = nobody
         self.is_short = nobody
@@ -297,7 +305,7 @@ class _Due:
         asks = (self.deserved > 0) & (allocated + pending >= self.deserved)
         self.asks = np.any(asks, axis=1)
         self.is_short = self.asks & ~(asks & (allocated >= self.deserved)).any(axis=1)
-        waiting = alive[sums.group_counts[alive, PodStatus.PENDING] >= groups.min_member[alive]]
+        waiting = alive[sums.group_counts[alive, StatusCode.PENDING] >= groups.min_member[alive]]
         self.is_due_unmet = self.is_short & self._could_start(
             snapshot, waiting, allocated, self.deserved
         )
@@ -315,7 +323,6 @@ class _Due:
         queue = snapshot.groups.queue[waiting]
         asked = snapshot.groups.min_resources[waiting]
         named = (limit[queue] > 0) & (asked > 0)
-        devices = np.array([name not in COMMON for name in snapshot.resources])
-        covered = ~((asked > 0) & devices & ~named).any(axis=1) & named.any(axis=1)
+        covered = ~((asked > 0) & self._devices & ~named).any(axis=1) & named.any(axis=1)
         within = ((allocated[queue] + asked <= limit[queue]) | ~named).all(axis=1) & covered
         return np.bincount(queue[within], minlength=len(limit)) > 0

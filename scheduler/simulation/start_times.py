@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.gang_sizes import size_of
 from scheduler.domain.run_times import RunTimes
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.start_forecasts import HIGH, LOW, MEDIAN, Waits, Why
 from scheduler.domain.tables import Floats, Rows
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.policy import Policy
 from scheduler.simulation.forward import (
     Ahead,
@@ -99,7 +99,7 @@ def _run_for(snapshot: Snapshot) -> Floats:
     """Seconds since the first pod of each podgroup began to run; 0 where none runs."""
     pods = snapshot.pods
     since = np.full(len(snapshot.groups), snapshot.taken_at)
-    running = (pods.status == PodStatus.RUNNING) & ~np.isnan(pods.started)
+    running = (pods.status == StatusCode.RUNNING) & ~np.isnan(pods.started)
     np.minimum.at(since, pods.group[running], pods.started[running])
     passed: Floats = snapshot.taken_at - since
     return passed

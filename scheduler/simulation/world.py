@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from scheduler.domain.codes import PhaseCode, StatusCode
 from scheduler.domain.resources import Resources
 from scheduler.domain.tables import IS_SCHEDULED, MAX_MINIMUM, NO_NODE, NO_QUEUE, Rows
 from scheduler.domain.workloads import Phase, PodClass, PodGroup, PodStatus
@@ -71,7 +72,7 @@ class World:
 
     def _expect_victims_back(self) -> None:
         """Pods that are being evicted when the run begins come back like later ones."""
-        for pod in np.flatnonzero(self.snapshot.pods.status == PodStatus.RELEASING).tolist():
+        for pod in np.flatnonzero(self.snapshot.pods.status == StatusCode.RELEASING).tolist():
             self._expect_event(self.now + GRACE, "back", pod)
 
     # Time
@@ -91,7 +92,7 @@ class World:
     def has_waiting_pods(self) -> bool:
         """Pods that are leaving count too: they come back and wait again."""
         status = self.snapshot.pods.status
-        return bool(((status == PodStatus.PENDING) | (status == PodStatus.RELEASING)).any())
+        return bool(((status == StatusCode.PENDING) | (status == StatusCode.RELEASING)).any())
 
     def pass_until(self, moment: float) -> Iterator[Change]:
         """Lets everything happen that is due by then."""
@@ -231,7 +232,7 @@ class World:
             self._expect_event(begins + gang.job.seconds, "end", pod)
 
     def _has_started(self, gang: Gang) -> bool:
-        running = self.snapshot.pods.status[gang.pods] == PodStatus.RUNNING
+        running = self.snapshot.pods.status[gang.pods] == StatusCode.RUNNING
         return int(running.sum()) >= gang.job.minimum
 
     def _evict_pod(self, pod: int) -> Change:
@@ -274,7 +275,7 @@ class World:
         for row in {int(self.snapshot.pods.group[bind.row]) for bind in outcome.binds}:
             scheduled = int(counts[row, IS_SCHEDULED].sum())
             if scheduled >= max(1, int(groups.min_member[row])):
-                groups.phase[row] = Phase.RUNNING
+                groups.phase[row] = PhaseCode.RUNNING
 
     # What the next session must remember
 

@@ -40,6 +40,13 @@ watchJobPicks();
 if (document.getElementById("history")) {
   import("./history.js").then(({ startHistory }) => startHistory());
 }
+if (document.getElementById("loan-history")) {
+  import("./loan-history.js").then(({ startLoanHistory }) => startLoanHistory());
+}
 if (document.querySelector("[data-durations]")) {
   import("./durations.js").then(({ startDurations }) => startDurations());
+}
+const logTools = document.querySelector(".log-tools");
+if (logTools) {
+  import("./pod-log.js").then(({ startPodLog }) => startPodLog(logTools));
 }

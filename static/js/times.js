@@ -53,6 +53,11 @@ function showTimes(root) {
     setText(element, durationWords(seconds));
     element.title = `since ${exactWords(element)}`;
   }
+  for (const element of root.querySelectorAll("time[data-until]")) {
+    const seconds = (new Date(element.dateTime) - Date.now()) / 1000;
+    setText(element, durationWords(seconds));
+    element.title = `until ${exactWords(element)}`;
+  }
 }
 
 function durationWords(seconds) {

@@ -31,6 +31,7 @@ from scheduler.domain.start_forecasts import (
     Waits,
     is_kept,
 )
+from scheduler.domain.traces import from_the_first
 from scheduler.engine.decisions import Outcome
 from scheduler.engine.policy import Policy
 from scheduler.engine.presets import PRESETS
@@ -46,7 +47,8 @@ from scheduler.simulation.world import Gang
 SAMPLE: Final = "examples/sample-cluster.yaml"
 PHILLY: Final = "examples/philly-cluster.yaml"
 PHILLY_JOBS: Final = "examples/philly-2017w41-42.csv.gz"
-LIMITS: Final = Limits(seconds=2 * 86_400.0, sessions=1500)
+DAY: Final = 86_400.0
+LIMITS: Final = Limits(seconds=2 * DAY, sessions=1500)
 MOST_RUN_TIMES: Final = 20_000
 
 
@@ -312,10 +314,14 @@ def by_episode(forecasts: Sequence[Forecast], end: float) -> list[float]:
     return [len(parts), round(sum(parts) / len(parts), 3)]
 
 
-def philly(days: float) -> tuple[Cluster, list[LoadJob], float]:
+def philly(jobs: str, skipped: float, days: float) -> tuple[Cluster, list[LoadJob], float]:
+    """Some days of a recorded load, in the queues and on the machines of the two weeks that are in
+    the repository: what was chosen for these is tried on others.
+    """
     cluster = read_file(PHILLY, str)[0].cluster
-    seconds = days * 86_400.0
-    return cluster, recorded_load(read_trace_file(PHILLY_JOBS), cluster, seconds=seconds), seconds
+    seconds = days * DAY
+    trace = [job for job in read_trace_file(jobs) if job.at >= skipped * DAY]
+    return cluster, recorded_load(from_the_first(trace), cluster, seconds=seconds), seconds
 
 
 def sample(mix: str, seconds: float, seed: int) -> tuple[Cluster, list[LoadJob], float]:
@@ -326,6 +332,8 @@ def sample(mix: str, seconds: float, seed: int) -> tuple[Cluster, list[LoadJob],
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("load", help="philly, or a mix such as steady")
+    parser.add_argument("--jobs", default=PHILLY_JOBS, help="another file of recorded jobs")
+    parser.add_argument("--skip", type=float, default=0.0, help="days at the beginning of the file")
     parser.add_argument("--days", type=float, default=14.0, help="of philly")
     parser.add_argument("--seconds", type=float, default=7200.0, help="of a mix")
     parser.add_argument("--every", type=float, default=3 * 3600.0, help="seconds between two looks")
@@ -342,7 +350,7 @@ def main() -> None:
         print(json.dumps(tables(again.forecasts, again.now), indent=1))
         return
     if given.load == "philly":
-        cluster, jobs, seconds = philly(given.days)
+        cluster, jobs, seconds = philly(given.jobs, given.skip, given.days)
     else:
         cluster, jobs, seconds = sample(given.load, given.seconds, given.seed)
     policy = PRESETS[given.policy]

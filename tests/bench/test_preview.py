@@ -11,12 +11,20 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from scheduler.domain.tables import Floats
 from scheduler.models import Queue
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.change_sets.drafts import create_change_set
-from scheduler.services.change_sets.preview import prospect_of, scene_after, scene_now
+from scheduler.services.change_sets.preview import (
+    Question,
+    Scene,
+    prospect_of,
+    scene_after,
+    scene_now,
+)
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.bench.clusters import Size, roomy
 from tests.bench.database import fill
@@ -47,9 +55,26 @@ def test_a_preview_of_a_large_cluster():
     items = create_change_set("bench", documents).changes
 
     now = timed("reading the cluster", scene_now)
-    then = timed("the cluster after the set", lambda: scene_after(now, items, SYSTEM))
-    before = timed("an hour ahead as it is", lambda: prospect_of(now, 60))
-    after = timed("an hour ahead with the set", lambda: prospect_of(then, 60))
+    then = timed("the cluster after the set", lambda: scene_after(now, Question(items), SYSTEM))
+    print("no pod ends")
+    look(now, then, nobody_knows(now))
+    print("pods end all the time")
+    look(now, then, drawn_lengths(now))
+
+
+def look(now: Scene, then: Scene, lengths: Floats) -> None:
+    before = timed("  an hour ahead as it is", lambda: prospect_of(now, 60, lengths))
+    after = timed("  an hour ahead with the set", lambda: prospect_of(then, 60, lengths))
+    print(f"  gangs that start: {len(before.starts)} and {len(after.starts)}, until {after.halt}")
 
     assert before.first_binds
     assert after.first_binds
+
+
+def nobody_knows(scene: Scene) -> Floats:
+    return np.full(len(scene.snapshot.groups), np.nan)
+
+
+def drawn_lengths(scene: Scene) -> Floats:
+    """From a minute to two hours, so that something ends all the time."""
+    return np.random.default_rng(7).uniform(60.0, 7200.0, len(scene.snapshot.groups))

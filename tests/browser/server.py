@@ -29,6 +29,7 @@ class ConsoleServer:
             "DATABASE_URL": database_url,
             "REDIS_URL": redis_url,
             "SECRET_KEY": os.environ.get("SECRET_KEY", "x" * 60),
+            "NOTICE_ALLOWED_NETWORKS": "127.0.0.1",
             "ALLOWED_HOSTS": "127.0.0.1",
             "SECURE_COOKIES": "0",
             "SECURE_HSTS_SECONDS": "0",

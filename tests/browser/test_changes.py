@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from scheduler.models import Queue
+from scheduler.models import Job, Queue
 from scheduler.services.change_sets.preview_runs import work_out_previews
 from scheduler.services.queues.create_update import update_queue
 from tests.dashboard.sample import GPU
@@ -78,3 +78,17 @@ def test_the_effect_is_seen_before_it_is_applied(signed_in: Opens, act: Acts):
 
     expect(page.get_by_text("Pods placed in the first session")).to_be_visible()
     assert act(deserved, "vision") == ["20"]
+
+
+def test_a_job_is_tried_out_before_it_is_submitted(signed_in: Opens, act: Acts):
+    page = signed_in("/jobs/-/new/?queue=vision")
+    page.get_by_label("Name", exact=True).fill("tried-out")
+
+    page.get_by_role("button", name="Preview").click()
+    page.wait_for_url("**/previews/*/")
+    expect(page.get_by_role("button", name="Cancel the preview")).to_be_visible()
+    act(work_out_previews)
+
+    expect(page.get_by_text("default/tried-out")).to_be_visible()
+    expect(page.get_by_text("Gangs that start at another time")).to_be_visible()
+    assert not act(Job.objects.filter(name="tried-out").exists)

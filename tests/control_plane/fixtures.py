@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.control_plane import objects, programs
+from tests.control_plane.builder import NoControlPlane
 
 if TYPE_CHECKING:
     from tests.control_plane.plane import ControlPlane
@@ -46,7 +47,7 @@ def missing() -> str:
     """Why there is no control plane on this machine; empty if there is one."""
     try:
         programs.find()
-    except programs.NoControlPlane as reason:
+    except NoControlPlane as reason:
         return str(reason)
     return ""
 

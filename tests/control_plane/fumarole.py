@@ -133,15 +133,15 @@ def _commands(installation: Installation, schedulers: int) -> dict[str, list[str
     found = {WATCHER: list(watcher_program().command)}
     for number in range(1, schedulers + 1):
         command = scheduler_program(installation).command
-        found[scheduler_name(number)] = _renamed(command, f"scheduler{number}@%h")
+        found[scheduler_name(number)] = renamed(command, f"scheduler{number}@%h")
     worker = worker_program(installation).command
     found[WORKER] = list(worker)
-    found[SPARE_WORKER] = _renamed(worker, "spare@%h")
+    found[SPARE_WORKER] = renamed(worker, "spare@%h")
     found[BEAT] = list(beat_program().command)
     return found
 
 
-def _renamed(command: Sequence[str], name: str) -> list[str]:
+def renamed(command: Sequence[str], name: str) -> list[str]:
     """Two workers of one machine need two names."""
     given = list(command)
     given[given.index("-n") + 1] = name

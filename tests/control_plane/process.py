@@ -51,6 +51,10 @@ class Process:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
     def wait_until(self, is_ready: Callable[[], bool]) -> None:
         deadline = monotonic() + _PATIENCE_SECONDS
         while not is_ready():
@@ -60,10 +64,13 @@ class Process:
                 raise NotStarted(f"{self.name} did not become ready. {self._last_lines()}")
             sleep(0.05)
 
-    def stop(self) -> None:
+    def wait_for_end(self) -> None:
+        self._process.wait(_PATIENCE_SECONDS)
+
+    def stop(self, seconds: float = _STOP_SECONDS) -> None:
         self._process.terminate()
         try:
-            self._process.wait(_STOP_SECONDS)
+            self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
 

@@ -10,30 +10,16 @@ its own go.mod names, so it is what its users run.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.control_plane.builder import Kept, answer_of_go, module_folder, run_go
 from tests.control_plane.process import Process
-from tests.control_plane.programs import (
-    BUILD_OPTIONS,
-    FOLDER_SETTING,
-    MODULE,
-    VOLCANO,
-    NoControlPlane,
-    answer_of_go,
-    copy_sources,
-    lock,
-    module_folder,
-    run_go,
-)
+from tests.control_plane.programs import BUILD_OPTIONS, MODULE, VOLCANO, copy_sources
 
 if TYPE_CHECKING:  # make builds them without the packages that it needs
     from tests.control_plane.plane import ControlPlane
@@ -42,7 +28,6 @@ KUBE_SCHEDULER = "kube-scheduler"
 VC_SCHEDULER = "vc-scheduler"
 _KUBE_PACKAGE = "k8s.io/kubernetes/cmd/kube-scheduler"
 _APIS = "volcano.sh/apis"
-_MISSING = "no other schedulers: build them once with “make control-plane SCHEDULERS=1”"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +73,19 @@ class Schedulers:
 
 def find() -> Schedulers:
     """What was built before. Raises NoControlPlane, with what to do."""
-    folder = _folder()
-    if not (folder / "complete").exists():
-        raise NoControlPlane(_MISSING)
-    return Schedulers(folder)
+    return Schedulers(KEPT.find())
 
 
-def build() -> Schedulers:
-    """Build what is missing, and say on the way what is being built."""
-    folder = _folder()
-    with lock(folder):
-        if (folder / "complete").exists():
-            print(f"other schedulers: already built, in {folder}")
-            return Schedulers(folder)
-        started = time.monotonic()
-        print(f"other schedulers: building {KUBE_SCHEDULER}, {VC_SCHEDULER}", flush=True)
-        run_go("build", "-v", "-o", str(folder / KUBE_SCHEDULER), *BUILD_OPTIONS, _KUBE_PACKAGE)
-        _build_volcano(folder)
-        (folder / "complete").touch()
-        print(f"other schedulers: built in {time.monotonic() - started:.0f} s, in {folder}")
-    return Schedulers(folder)
+def _build_into(folder: Path) -> None:
+    target = str(folder / KUBE_SCHEDULER)
+    run_go("build", "-v", "-o", target, *BUILD_OPTIONS, _KUBE_PACKAGE, folder=MODULE)
+    _build_volcano(folder)
 
 
 def _build_volcano(folder: Path) -> None:
     source = folder / "unfinished"
     shutil.rmtree(source, ignore_errors=True)
-    copy_sources(module_folder(VOLCANO), source)
+    copy_sources(module_folder(VOLCANO, named_in=MODULE), source)
     _name_published_apis(source)
     target = str(folder / VC_SCHEDULER)
     run_go("build", "-v", "-o", target, *BUILD_OPTIONS, "./cmd/scheduler", folder=source)
@@ -141,29 +113,7 @@ def _name_published_apis(source: Path) -> None:
 def _version_of_apis() -> str:
     """The one that the control plane uses, which may stand in the place of another."""
     form = "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}"
-    return answer_of_go("list", "-m", "-f", form, _APIS)
+    return answer_of_go("list", "-m", "-f", form, _APIS, folder=MODULE)
 
 
-def _folder() -> Path:
-    given = os.environ.get(FOLDER_SETTING)
-    if given:
-        return Path(given) / "schedulers"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "fumarole" / "schedulers" / _fingerprint()
-
-
-def _fingerprint() -> str:
-    parts = (
-        (MODULE / "go.mod").read_text(),
-        (MODULE / "go.sum").read_text(),
-        answer_of_go("env", "GOVERSION", "GOOS", "GOARCH"),
-        *BUILD_OPTIONS,
-    )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-if __name__ == "__main__":
-    try:
-        build()
-    except NoControlPlane as reason:
-        sys.exit(str(reason))
+KEPT = Kept("schedulers", MODULE, "make control-plane SCHEDULERS=1", _build_into, BUILD_OPTIONS)

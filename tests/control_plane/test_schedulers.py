@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.control_plane import programs, schedulers
+from tests.control_plane import builder, programs, schedulers
 
 
 def test_without_them_it_is_said_what_to_do(
@@ -16,7 +16,7 @@ def test_without_them_it_is_said_what_to_do(
     (tmp_path / "complete").touch()
 
     assert programs.find() == programs.Programs(tmp_path)
-    with pytest.raises(programs.NoControlPlane, match="make control-plane SCHEDULERS=1"):
+    with pytest.raises(builder.NoControlPlane, match="make control-plane SCHEDULERS=1"):
         schedulers.find()
 
 

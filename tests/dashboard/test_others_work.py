@@ -15,20 +15,35 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
 from dashboard.live.topics import as_seen, may_follow, read_topics
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.models import ClusterState, Decision, Eviction, Namespace, SchedulingSession
+from scheduler.models import (
+    ClusterState,
+    Decision,
+    Eviction,
+    Grant,
+    Namespace,
+    Preview,
+    Queue,
+    SchedulingSession,
+)
 from scheduler.selectors.accounts.access import access_of
-from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.actors import SYSTEM, Actor, Door
+from scheduler.services.change_sets.apply import apply_change_set
+from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.cluster.nodes import cordon_node, uncordon_node
 from scheduler.services.demo.setup import ensure_builtin_objects
 from scheduler.services.queues.commands import command_queue
+from scheduler.services.queues.create_update import update_queue
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.queues.warnings import refresh_warnings
+from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.work import people, person, signed_in, submitted, text
 from tests.worlds import let_age, manifest, node, pass_time, queue, run_session
@@ -137,10 +152,32 @@ def _plant() -> None:
     ClusterState.objects.update(
         warnings=[f"queue {VAULT}: its children deserve more than its own cpu"]
     )
+    _plant_tenant()
     command_queue(VAULT, QueueCommand.SUSPEND, by=SYSTEM, reason=f"{MALLORY} wants it")
     command_queue(VAULT, QueueCommand.RESUME, by=SYSTEM)
     cordon_node("n1", by=SYSTEM)
     uncordon_node("n1", by=SYSTEM)
+
+
+def _plant_tenant() -> None:
+    """An admin of the vault, and what they keep and have done."""
+    user = get_user_model().objects.create(username=MALLORY)
+    vault = Queue.objects.get(name=VAULT)
+    Grant.objects.create(user=user, role="admin", queue=vault, created_by=MALLORY)
+    group = Group.objects.create(name=f"{SECRET}-gang")
+    user.groups.add(group)
+    Grant.objects.create(group=group, role="viewer", queue=vault)
+    mallory = Actor(MALLORY, Door.UI, user)
+    limits = {"namespaces": [f"{SECRET}-space"], "maxWaitingJobs": 100, "maxRunSeconds": 86_400}
+    update_queue(VAULT, {"spec": limits}, merge=True, by=SYSTEM)
+    asked = {"kind": "Queue", "metadata": {"name": VAULT}, "spec": {"description": "x"}}
+    create_change_set(f"{SECRET}-empty", by=mallory)
+    filled = create_change_set(f"{SECRET}-plan", [asked], by=mallory)
+    apply_change_set(filled.pk, by=mallory)
+    Preview.objects.create(owner=user, message=f"{VAULT} wins", result={"queues": [VAULT]})
+    words = f"It ran for longer than the 60 s that {VAULT} allows."
+    note = EventNote("Job", HEIST, "RunTimeExceeded", words, "default", VAULT, warning=True)
+    record_events([note], timezone.now())
 
 
 # What is read

@@ -17,7 +17,7 @@ from tests.control_plane import programs
 
 BASE = Path(__file__).resolve().parent.parent.parent
 FOLDER = BASE / "deploy" / "kubernetes"
-DOCKERFILE = FOLDER / "Dockerfile"
+DOCKERFILE = BASE / "deploy" / "Dockerfile"
 
 
 def folder_with_secrets(place: Path) -> Path:
@@ -33,7 +33,7 @@ def image_at(place: Path) -> Path:
     image = place / "image"
     image.mkdir()
     for line in DOCKERFILE.read_text().splitlines():
-        if line.startswith("COPY "):
+        if line.startswith("COPY ") and "--from=" not in line:
             _copy_into_image(line.split()[1], image)
     return image
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -21,6 +22,12 @@ _HOLDING = "default/holding"
 _QUOTAS = "kind: Queue\nmetadata: {name: team-a}\nspec: {weight: 5}\n"
 _MORE_QUOTAS = "kind: Queue\nmetadata: {name: team-b}\nspec: {weight: 3}\n"
 _CHANGE_SET = re.compile(r"(vcctl changes \w+|--changes) 7\b")
+_WINDOW = re.compile(r"(vcctl window \w+) 7\b")
+_ENTRY = re.compile(r"(vcctl changes undo) 41\b")
+_PLAN = re.compile(r"(vcctl changes unplan) 3\b")
+_TURN = re.compile(r"(vcctl changes skip) 12\b")
+_DAYS = {"2026-11-20": 2, "2026-11-23": 5}
+"""Days of the examples, and how far ahead they are."""
 _READING = {
     "list",
     "get",
@@ -36,6 +43,10 @@ _READING = {
     "watch",
     "save",
 }
+
+
+def _day(ahead: int) -> str:
+    return f"{datetime.now(UTC) + timedelta(days=ahead):%Y-%m-%d}"
 
 
 class ReferenceWorld:
@@ -101,6 +112,8 @@ class ReferenceWorld:
         if line.startswith("vcctl queue delete") and "--close-first" not in words:
             self._close(words)
         self._do_what_is_taken_back(words)
+        if line.startswith(("vcctl notices rotate", "vcctl notices test")):
+            self._make_channel()
 
     def with_change_set(self, line: str) -> str:
         """The line with the number of a new change set, which documents call 7."""
@@ -113,7 +126,55 @@ class ReferenceWorld:
             self._ask("POST", f"changes/{number}/apply/", json={})
         return _CHANGE_SET.sub(rf"\1 {number}", line)
 
+    def with_plan(self, line: str) -> str:
+        """The line with days to come, and the numbers of a new plan and its turn."""
+        for day, ahead in _DAYS.items():
+            line = line.replace(day, _day(ahead))
+        if " plan " in line or _PLAN.search(line) or _TURN.search(line):
+            self._cancel_plans()
+        if not _PLAN.search(line) and not _TURN.search(line):
+            return line
+        number = self.with_change_set("vcctl changes plan 7").split()[-1]
+        body = {"changeSet": int(number), "begin": f"{_day(2)}T18:00"}
+        made = self._api.post("plans/", json=body).raise_for_status().json()
+        line = _PLAN.sub(rf"\1 {made['metadata']['name']}", line)
+        return _TURN.sub(rf"\1 {made['status']['occurrences'][0]['number']}", line)
+
+    def _cancel_plans(self) -> None:
+        for plan in self._api.get("plans/?state=Active").raise_for_status().json()["results"]:
+            self._ask("DELETE", f"plans/{plan['metadata']['name']}/")
+
+    def with_entry(self, line: str) -> str:
+        """The line with the number of an entry of the audit log, which documents call 41."""
+        if not _ENTRY.search(line):
+            return line
+        self._ask("POST", "queues/team-a/suspend/", json={})
+        asked = "audit/?queue=team-a&action=SuspendQueue"
+        newest = self._api.get(asked).raise_for_status().json()["results"][0]
+        self._last.add("team-a")  # to be resumed again
+        return _ENTRY.sub(rf"\1 {newest['metadata']['name']}", line)
+
+    def with_window(self, line: str) -> str:
+        """The line with the number of a new safe window, which documents call 7."""
+        if not _WINDOW.search(line):
+            return line
+        made = self._api.post("windows/", json={"queue": "team-a"}).raise_for_status().json()
+        number = made["metadata"]["name"]
+        changes = f"changes/{made['spec']['changeSet']}/"
+        self._ask("POST", f"{changes}add/", json=[yaml.safe_load(_QUOTAS)])
+        if " revert " in line:
+            self._ask("POST", f"windows/{number}/apply/", json={})
+        if " collect " in line:
+            self._ask("DELETE", changes)
+        return _WINDOW.sub(rf"\1 {number}", line)
+
+    def _end_windows(self) -> None:
+        for window in self._api.get("windows/?state=Open").raise_for_status().json()["results"]:
+            self._ask("POST", f"windows/{window['metadata']['name']}/abandon/", json={})
+
     def _put_back(self, touched: set[str]) -> None:
+        if "window" in touched:
+            self._end_windows()
         self._remove_queue(self._made)  # it is made elsewhere in the tree
         if "pause" in touched:
             self._ask("POST", "cluster/resume/", json={})
@@ -169,6 +230,11 @@ class ReferenceWorld:
                 "POST", "jobs/", json=_a_job_in("team-a")
             )  # or the queue would be gone at once
             self._ask("DELETE", "queues/team-a/?close_first=true")
+
+    def _make_channel(self) -> None:
+        """Unless it is there: examples add one of this name, and take it away."""
+        room = {"kind": "Webhook", "name": "room", "target": "https://example.com/hook"}
+        self._api.post("noticechannels/", json=room)
 
     def _sign_in_to_lab(self) -> None:
         contexts = self._home / ".config" / "fumarole" / "contexts.json"

@@ -136,6 +136,10 @@ def _blocks_as_here(site: Running, world: ReferenceWorld) -> Iterator[Block]:
             yield replace(block, text=_as_here(block.text, site, world))
 
 
+NEEDS_A_CONFLICT = "vcctl changes resolve"
+"""It comes when a plan begins, minutes ahead: tests/dashboard/cli/files/test_plans.py types it."""
+
+
 def test_every_example_of_the_reference_runs(
     site: Running,
     world: ReferenceWorld,
@@ -153,8 +157,11 @@ def test_every_example_of_the_reference_runs(
     for block in _blocks_as_here(site, world):
         for line in block.commands:
             tried += 1
+            if line.startswith(NEEDS_A_CONFLICT):
+                continue
             world.put_back_for(line)
-            typed = world.with_change_set(line)
+            typed = world.with_entry(world.with_window(world.with_change_set(line)))
+            typed = world.with_plan(typed)
             code, said = _type(f"{path}\n{typed}", checkout, env, world)
             if code != 0 or "Traceback" in said:
                 failed.append(f"docs/cli.md:{block.line}: {line}: {code}\n{said[-600:]}")

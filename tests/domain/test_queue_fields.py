@@ -9,11 +9,13 @@ from dataclasses import fields
 
 import pytest
 
+from dashboard.cli.queues.fields import LIMIT_FIELDS as CLI_LIMITS
 from dashboard.cli.queues.fields import TEXT_FIELDS as CLI_FIELDS
 from scheduler.admission.reading.queue import queue_manifest, read_queue
 from scheduler.admission.reading.reader import Reader
 from scheduler.domain.access import OWN_FIELDS, PARENTS_FIELDS
 from scheduler.domain.queue_fields import (
+    LIMIT_FIELDS,
     METADATA_FIELDS,
     PLAIN_FIELDS,
     QUEUE_FIELDS,
@@ -30,6 +32,8 @@ from scheduler.models import Queue
 SAMPLES = {
     FieldKind.NUMBER: 7,
     FieldKind.SECONDS: 120,
+    FieldKind.LIMIT: 40,
+    FieldKind.NAMES: "research,vision",
     FieldKind.TRUTH: False,
     FieldKind.AMOUNTS: Resources({"cpu": 2_000}),
     FieldKind.QUEUE: "team",
@@ -103,6 +107,22 @@ def test_vcctl_knows_the_same_texts():
     assert [field.key for field in CLI_FIELDS if field.is_wide] == [
         field.key for field in TEXT_FIELDS if field.is_in_tree
     ]
+
+
+def test_vcctl_knows_the_same_limits():
+    assert [(field.key, field.name, field.label, field.help) for field in CLI_LIMITS] == [
+        (field.key, field.name, field.label, field.help) for field in LIMIT_FIELDS
+    ]
+
+
+@pytest.mark.parametrize("field", LIMIT_FIELDS, ids=ids)
+def test_a_limit_is_at_least_1(field: QueueField):
+    manifest = {"metadata": {"name": "train"}, "spec": {field.key: 0}}
+
+    (violation,) = read_queue(manifest).violations
+
+    assert violation.rule_id == "limit_out_of_range"
+    assert violation.field == f"spec.{field.key}"
 
 
 @pytest.mark.parametrize("seconds", [None, 0, 300])

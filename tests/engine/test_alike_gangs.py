@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.engine import open_session, run_session
 from scheduler.engine.actions import ACTIONS
-from scheduler.engine.alike_gangs import _numbered
+from scheduler.engine.alike_gangs import numbered
 from scheduler.engine.presets import FUMAROLE, VOLCANO
 from scheduler.scenarios.files import read_scenarios
 from tests.engine.builders import Workload, binds, cluster, configured, job, node, queue
@@ -79,7 +79,7 @@ def test_kinds_are_told_apart_however_large_their_numbers_are():
     large = np.array([2**40, 2**40, 2**40, 7])
 
     for columns in ([small, large], [large, large, small]):
-        kinds, count = _numbered(columns)
+        kinds, count = numbered(columns)
 
         assert count == 3
         assert kinds[0] == kinds[1]

@@ -54,3 +54,14 @@ def test_without_rest_the_exit_code_is_1(busy_cluster):
         quality("--rest", "1")
 
     assert error.value.code == 1
+
+
+@pytest.mark.usefixtures("busy_cluster")
+@pytest.mark.parametrize(("minutes", "told"), [(60, False), (75, True)])
+def test_a_span_that_deleted_jobs_make_look_idle_says_so(minutes: int, told: bool):
+    two_hours_ago = timezone.now() - timedelta(hours=2)
+    SchedulingSession.objects.update(started_at=two_hours_ago)
+
+    text = quality("--minutes", str(minutes))
+
+    assert ("Look back for an hour at most." in text) is told

@@ -6,6 +6,7 @@ And one that slept too long cannot write.
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.running import BASE, clean_environment, random_port
+from tests.services.notices.receiver import receiver
 
 pytestmark = pytest.mark.processes
 
@@ -26,6 +28,7 @@ def crash(var: Path, database: str, *arguments: str) -> dict[str, Any]:
         random_port(),
         demo=False,
         SCHEDULER_LEASE_SECONDS=LEASE,
+        NOTICE_ALLOWED_NETWORKS="127.0.0.1",
         **({"DATABASE_URL": database} if database else {}),
     )
     var.mkdir(parents=True, exist_ok=True)
@@ -78,3 +81,17 @@ def test_a_worker_stopped_past_its_lease_and_continued_can_not_write(tmp_path: P
     assert found["sessions"] == ["TakenOver", "Done"]
     assert found["bindsByToken"] == [max(found["tokens"])] * 3
     assert found["phases"] == ["Binding"] * 3
+
+
+def test_a_message_whose_sender_was_killed_is_sent_again_under_the_same_id(
+    tmp_path: Path, database: str
+):
+    with receiver() as hook:
+        found = crash(tmp_path / "var", database, "notice", hook.url)
+
+    assert found["killedBy"] == signal.SIGKILL
+    assert found["triesWhileClaimed"] == 0
+    assert len(hook.got) == 2
+    assert hook.got[0].id == hook.got[1].id
+    assert hook.got[0].body == hook.got[1].body
+    assert (found["state"], found["attempts"], found["noted"]) == ("Sent", 2, 1)

@@ -7,10 +7,8 @@ Visitors come from different addresses of this machine (127.0.0.2, 127.0.0.3 …
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import shutil
 import socket
 import ssl
 import subprocess
@@ -24,21 +22,18 @@ import pytest
 from websockets.sync.client import connect
 
 from scheduler.supervisor.redis_server import find_binary
+from tests.needed import debian_program
 from tests.running import BASE, PATIENCE_SECONDS, clean_environment, random_port
 
 pytestmark = pytest.mark.processes
 GUIDE = (BASE / "docs" / "how-to" / "production.md").read_text()
 SITE = "queues.example.com"
-NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
 
 
 @pytest.fixture(scope="module")
 def nginx() -> str:
-    if NGINX is None:
-        missing = "no nginx found: install the package “nginx” to run the documented configuration"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
-    return NGINX
+    return debian_program("nginx", "nginx")
 
 
 def documented_settings() -> dict[str, str]:
@@ -234,6 +229,29 @@ def open_socket(site: Site, cookie: str) -> None:
     ) as opened:
         opened.send('{"type": "subscribe", "topics": ["queues"]}')
         assert "queues" in str(opened.recv(timeout=PATIENCE_SECONDS))
+
+
+def test_static_files_come_through_the_proxy(site: Site):
+    with site.visitor("127.0.0.8") as anybody:
+        page = anybody.get("/accounts/login/").text
+        linked = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+        answers = {path: anybody.get(path).status_code for path in linked}
+
+    assert any(path.endswith(".css") for path in linked)
+    assert any(path.endswith(".js") for path in linked)
+    assert set(answers.values()) == {200}
+
+
+def test_the_proxy_takes_what_the_program_takes_and_no_more(site: Site):
+    """The limit of the guide's nginx is the default of MAX_BODY_BYTES."""
+    largest = 10 * 1024 * 1024
+    sizes = {}
+    for size in (largest, largest + 1):
+        with site.visitor("127.0.0.10") as anybody:
+            answer = anybody.post("/api/v1/apply/", content=b" " * size)
+            sizes[size] = (answer.status_code, "nginx" in answer.text)
+
+    assert sizes == {largest: (401, False), largest + 1: (413, True)}
 
 
 def test_the_rate_limit_counts_visitors_and_not_what_they_write(site: Site):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -253,6 +254,11 @@ class Endpoint(APIView):
         """The reason of a command: in its body, or as a parameter like that of any write."""
         return reason_in_body(self.request.data) or self.stated_reason
 
+    @property
+    def commander(self) -> Actor:
+        """Who gives a command, with the reason that they give in its body."""
+        return replace(self.actor, reason=self.reason)
+
     # Answers
 
     def saved_response(
@@ -316,7 +322,9 @@ def _check_names(names: Iterable[Any]) -> None:
 
 def _check_write(request: Request) -> None:
     if settings.READ_ONLY:
-        message = "This installation is read-only at the moment."
+        message = (
+            "This installation is read-only at the moment. Nothing was changed. Try again later."
+        )
         raise Refusal(message, code=503, problem_type="read-only")
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in ("", "identity"):

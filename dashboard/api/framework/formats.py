@@ -230,6 +230,13 @@ class CSVRenderer(_ExportRenderer):
     format = "csv"
 
 
+class EventStreamRenderer(_ExportRenderer):
+    """Of dashboard/http/log_stream.py."""
+
+    media_type = "text/event-stream"
+    format = "events"
+
+
 class LinesRenderer(_ExportRenderer):
     """One JSON object a line."""
 

@@ -21,6 +21,7 @@ from dashboard.api.schema.parts import (
     text,
 )
 from dashboard.api.schema.queues import QueueManifest
+from scheduler.services.files.configuration import WRITTEN
 from scheduler.services.jobs.forecast import Prospect
 
 
@@ -96,6 +97,19 @@ Forecast = shape(
     violations=Violation(many=True),
     warnings=Notice(many=True),
 )
+ConfigurationManifest = shape(
+    "ConfigurationManifest",
+    apiVersion=s.CharField(required=False),
+    kind=choice(tuple(WRITTEN)),
+    metadata=shape("ConfigurationMetadata", name=s.CharField())(),
+    spec=s.DictField(),
+)
+ConfigurationExport = shape(
+    "ConfigurationExport",
+    apiVersion=s.CharField(),
+    kind=choice(("List",)),
+    items=s.ListField(child=s.DictField()),
+)
 AnyManifest = shape("AnyManifest", kind=s.CharField())
 MANIFESTS = (
     QueueManifest,
@@ -106,6 +120,7 @@ MANIFESTS = (
     NamespaceManifest,
     PriorityClassManifest,
     CommandManifest,
+    ConfigurationManifest,
 )
 """What `AnyManifest` stands for."""
 Start = shape(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rest_framework import serializers as s
 
 from dashboard.api.schema.parts import (
@@ -74,9 +76,36 @@ PendingReason = shape(
     figures=s.DictField(),
     session=s.IntegerField(allow_null=True),
 )
+ExpectedStart = shape(
+    "ExpectedStart",
+    earliest=maybe_moment(),
+    latest=maybe_moment(),
+    madeAt=moment(),
+    coverage=s.FloatField(help_text="the part of all starts that shall lie in their range"),
+    cases=s.IntegerField(help_text="past forecasts that it rests on"),
+    noEstimate=text(help_text="why there is none, in a word"),
+    message=text(help_text="the same in a sentence"),
+)
+_Start = partial(
+    ExpectedStart,
+    allow_null=True,
+    help_text="unset where it does not wait, or nobody has looked ahead yet",
+)
 JobStatus = shape(
     "JobStatus",
-    state=shape("JobState", phase=choice(JOB_PHASES), message=text(), since=maybe_moment())(),
+    state=shape(
+        "JobState",
+        phase=choice(JOB_PHASES),
+        reason=text(help_text="RunTimeExceeded where it was ended for the time that it ran"),
+        message=text(),
+        since=maybe_moment(),
+    )(),
+    runLimit=shape(
+        "RunLimit",
+        seconds=s.IntegerField(help_text="how long it may run: the strictest limit on its path"),
+        queue=s.CharField(help_text="the queue that says so"),
+        endsAt=maybe_moment(),
+    )(allow_null=True),
     owner=text(),
     minAvailable=s.IntegerField(),
     pending=s.IntegerField(),
@@ -96,6 +125,7 @@ JobStatus = shape(
         priority=s.IntegerField(),
         reason=PendingReason(allow_null=True),
     )(allow_null=True),
+    expectedStart=_Start(),
 )
 Job = object_shape("Job", JobSpec(), JobStatus(), namespaced=True)
 JobManifest = manifest_shape("Job", JobSpec(), namespaced=True)
@@ -129,22 +159,13 @@ PodGroupStatus = shape(
     failed=s.IntegerField(),
     conditions=s.ListField(child=s.DictField()),
     reason=PendingReason(allow_null=True),
+    expectedStart=_Start(),
     enqueuedAt=maybe_moment(),
     startedAt=maybe_moment(),
     finishedAt=maybe_moment(),
 )
 PodGroup = object_shape("PodGroup", PodGroupSpec(), PodGroupStatus(), namespaced=True)
 PodGroupManifest = manifest_shape("PodGroup", PodGroupSpec(required=False), namespaced=True)
-ExpectedStart = shape(
-    "ExpectedStart",
-    earliest=maybe_moment(),
-    latest=maybe_moment(),
-    madeAt=moment(),
-    coverage=s.FloatField(help_text="the part of all starts that shall lie in their range"),
-    cases=s.IntegerField(help_text="past forecasts that it rests on"),
-    noEstimate=text(help_text="why there is none, in a word"),
-    message=text(help_text="the same in a sentence"),
-)
 Check = shape(
     "Check",
     name=s.CharField(help_text="what was asked, such as capability, deserved, cluster, node"),
@@ -195,15 +216,25 @@ Explanation = shape(
     owner=text(help_text="whom to ask: the owner of its queue, or of the nearest queue above it"),
     reclaim=_Reclaim(allow_null=True, help_text="why it takes no room from other queues"),
     lastEviction=_LastEviction(allow_null=True),
-    expectedStart=ExpectedStart(
-        allow_null=True, help_text="unset where it does not wait, or nobody has looked ahead yet"
-    ),
+    expectedStart=_Start(),
 )
 TimeSpent = shape(
     "TimeSpent",
     seconds=s.FloatField(),
     waited=s.BooleanField(),
     waitedFor=text(help_text="the code of the reason why it waited, where a session gave one"),
+)
+LogEvent = shape(
+    "LogEvent",
+    pod=text(help_text="whose lines these are, or whom the remark is about"),
+    lines=s.ListField(
+        child=s.ListField(child=s.CharField()),
+        help_text="each with its time and its text, the oldest first",
+    ),
+    position=text(help_text="where to go on after them, as `from`"),
+    leftOut=s.BooleanField(help_text="whether lines before them are missing"),
+    message=text(help_text="of the events `remark` and `end`, which have a sentence"),
+    reason=text(help_text="of the event `end`: ended, evicted, deleted, away, rights or time"),
 )
 PodLog = shape(
     "PodLog",

@@ -46,6 +46,7 @@ Preferences = object_shape(
         "PreferencesSpec",
         timeZone=text(),
         theme=choice(THEMES),
+        calendarNotices=s.BooleanField(),
         folded=s.ListField(child=s.CharField()),
         unfolded=s.ListField(child=s.CharField()),
         levels=s.IntegerField(allow_null=True),
@@ -56,6 +57,11 @@ GivenPreferences = shape(
     "GivenPreferences",
     timeZone=text(required=False, help_text="such as Europe/Berlin; empty for UTC"),
     theme=choice(THEMES, required=False),
+    calendarNotices=s.BooleanField(
+        required=False,
+        help_text="whether planned changes that you made, or of queues that you own, come to "
+        "your inbox",
+    ),
     folded=s.ListField(
         child=s.CharField(),
         required=False,

@@ -26,12 +26,14 @@ from scheduler.domain.lifecycle import REQUESTABLE_STATES
 from scheduler.domain.queue_fields import QUEUE_FIELDS, FieldKind, QueueField
 from scheduler.domain.queues import QueueState
 
+_OPTIONAL = (FieldKind.SECONDS, FieldKind.LIMIT)
+
 
 def _shown(field: QueueField) -> s.Field[Any, Any, Any, Any]:
     """A field of `spec` as the API answers it."""
     if field.kind is FieldKind.NUMBER:
         return s.IntegerField()
-    if field.kind is FieldKind.SECONDS:
+    if field.kind in _OPTIONAL:
         return s.IntegerField(allow_null=True, help_text=field.help)
     if field.kind is FieldKind.TRUTH:
         return s.BooleanField()
@@ -41,6 +43,8 @@ def _shown(field: QueueField) -> s.Field[Any, Any, Any, Any]:
         return shape(field.label, **{field.nested: amounts()})()
     if field.kind is FieldKind.AMOUNTS:
         return amounts()
+    if field.kind is FieldKind.NAMES:
+        return s.ListField(child=s.CharField(), help_text=field.help)
     return text(**_help(field))
 
 
@@ -51,7 +55,7 @@ def _given(field: QueueField) -> s.Field[Any, Any, Any, Any]:
         if field.name == "weight":
             most = field.most
         return s.IntegerField(required=False, min_value=field.least, max_value=most)
-    if field.kind is FieldKind.SECONDS:
+    if field.kind in _OPTIONAL:
         return s.IntegerField(
             required=False,
             allow_null=True,
@@ -69,8 +73,14 @@ def _given(field: QueueField) -> s.Field[Any, Any, Any, Any]:
         return given_amounts()
     if field.kind is FieldKind.QUEUE:
         return s.CharField(required=False)
+    return _given_text(field)
+
+
+def _given_text(field: QueueField) -> s.Field[Any, Any, Any, Any]:
     if field.kind is FieldKind.WORD:
         return text(required=False)
+    if field.kind is FieldKind.NAMES:
+        return s.ListField(child=s.CharField(), required=False, help_text=field.help)
     return text(required=False, max_length=field.most, **_help(field))
 
 
@@ -111,11 +121,18 @@ QueueStatus = shape(
     closedBy=text(),
     suspendedBy=text(),
     minRunSeconds=s.IntegerField(
-        allow_null=True,
-        help_text="how long its pods run at least before they may be evicted: its own time, or "
-        "that of the nearest queue above; null where no queue names one, and the policy decides",
+        help_text="how long its pods run at least before they may be evicted: its own time, "
+        "that of the nearest queue above, or else the policy's",
     ),
-    minRunSecondsFrom=text(help_text="the queue that names this time; empty where none does"),
+    minRunSecondsFrom=text(
+        help_text="the queue that names this time; empty where none does, and the policy decides"
+    ),
+    limits=shape(
+        "QueueLimit",
+        field=s.CharField(help_text="the field of spec that sets it"),
+        limit=s.IntegerField(help_text="the lowest on the way from this queue to root"),
+        queue=s.CharField(help_text="the queue that sets it"),
+    )(many=True),
     pending=s.IntegerField(),
     inqueue=s.IntegerField(),
     running=s.IntegerField(),

@@ -15,6 +15,7 @@ from dashboard.cli.asking import DryRun, Yes, confirm
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command
 from dashboard.cli.files.documents import located_documents, read_sources
+from dashboard.cli.files.lines import Place
 from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_queues
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import Problem, usage
@@ -58,7 +59,12 @@ def register(app: typer.Typer) -> None:
     )(apply)
     command(app, "diff", "vcctl diff -f queues.yaml", "vcctl diff -f teams/ --exit-code")(diff)
     command(
-        app, "export", "vcctl export > queues.yaml", "vcctl export team-a", "vcctl export -o json"
+        app,
+        "export",
+        "vcctl export > queues.yaml",
+        "vcctl export team-a",
+        "vcctl export --all",
+        "vcctl export -o json",
     )(export)
 
 
@@ -115,7 +121,7 @@ def _result_line(result: Row) -> str:
 
 
 def _send_documents(
-    documents: Sequence[tuple[str, Any]],
+    documents: Sequence[tuple[Place, Any]],
     dry_run: bool,
     prune: str,
     seen: Sequence[str] | None = None,
@@ -136,7 +142,7 @@ _INDEX = re.compile(r"\[(\d+)\]\.?([\w.\[\]/-]*)")
 
 
 @contextmanager
-def _places_in_words(places: Sequence[str]) -> Iterator[None]:
+def _places_in_words(places: Sequence[Place]) -> Iterator[None]:
     """The server counts documents; people know files."""
     try:
         yield
@@ -145,10 +151,10 @@ def _places_in_words(places: Sequence[str]) -> Iterator[None]:
         raise Problem(message, problem.code) from None
 
 
-def _place_of(places: Sequence[str], match: re.Match[str]) -> str:
+def _place_of(places: Sequence[Place], match: re.Match[str]) -> str:
     number = int(match[1])
     if number < len(places):
-        return f"{places[number]}: {match[2]}".rstrip(": ")
+        return f"{places[number].words(match[2])}: {match[2]}".rstrip(": ")
     return match[0]
 
 
@@ -210,26 +216,40 @@ def _value_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def export(name: QueueArgument = "", option: QueueOption = "", form: Output = Format.YAML) -> None:
+def export(
+    name: QueueArgument = "",
+    option: QueueOption = "",
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="All configuration: namespaces, priority classes, groups, users, queues, roles, "
+            "settings, policy and change sets. Without passwords and tokens.",
+        ),
+    ] = False,
+    form: Output = Format.YAML,
+) -> None:
     """A queue and everything below it as manifests that can be applied elsewhere.
 
     Without a name: all queues that you may see.
     """
-    if name or option:
-        tops = [queue_name(name, option, "export")]
+    if everything and (name or option):
+        raise usage("--all exports everything; leave the queue out.")
+    if everything:
+        places = ["configuration/"]
+    elif name or option:
+        places = [path("queues", queue_name(name, option, "export"), "export")]
     else:
-        tops = topmost_queues()
+        places = [path("queues", top, "export") for top in topmost_queues()]
     if form in (Format.JSON, Format.NAME):
         items: list[Any] = []
-        for top in tops:
-            items += api().get(path("queues", top, "export"))["items"]
+        for place in places:
+            items += api().get(place)["items"]
         _show_items(items, form)
         return
     texts = []
-    for top in tops:
-        texts.append(
-            api().text(path("queues", top, "export"), _YAML).strip("\n").removeprefix("---\n")
-        )
+    for place in places:
+        texts.append(api().text(place, _YAML).strip("\n").removeprefix("---\n"))
     output.line("\n---\n".join(texts))
 
 

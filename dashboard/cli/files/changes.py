@@ -19,8 +19,9 @@ from dashboard.cli.tables import Table
 
 app = new_app("Change sets: edits of several queues, nodes and the policy, applied together.")
 Number = Annotated[str, typer.Argument(metavar="NUMBER", help="The number of the change set.")]
+Entry = Annotated[str, typer.Argument(metavar="ENTRY", help="The number of the entry.")]
 State = Annotated[
-    str, typer.Option("--state", metavar="STATE", help="Draft, Applied or Discarded.")
+    str, typer.Option("--state", metavar="STATE", help="Draft, Planned, Applied or Discarded.")
 ]
 SetName = Annotated[str, typer.Argument(metavar="NAME", help="The name of the change set.")]
 Description = Annotated[str, typer.Option("--description", metavar="TEXT", help="What it is for.")]
@@ -61,17 +62,17 @@ def show_set(number: Number, form: Output = Format.TABLE) -> None:
     output.line(f"{found['spec']['name']} ({found['status']['state']})")
     if found["spec"]["description"]:
         output.line(found["spec"]["description"])
-    _print_items(found["spec"]["items"])
+    print_items(found["spec"]["items"])
     _print_verdict(found["status"])
 
 
 @command(app, "diff", "vcctl changes diff 7")
 def diff_set(number: Number) -> None:
     """What a change set would change, field by field."""
-    _print_items(api().get(path("changes", number))["spec"]["items"])
+    print_items(api().get(path("changes", number))["spec"]["items"])
 
 
-def _print_items(items: Sequence[Item]) -> None:
+def print_items(items: Sequence[Item]) -> None:
     for item in items:
         operation = _OPERATIONS.get(item["operation"], item["operation"])
         for text, _ in difference_lines({**item, "operation": operation, "warnings": ()}):
@@ -137,7 +138,7 @@ def apply_set(
     """Apply all of a change set, or nothing. Shows what it changes and asks first."""
     if not dry_run and not yes:
         found = api().get(path("changes", number))
-        _print_items(found["spec"]["items"])
+        print_items(found["spec"]["items"])
         confirm(f"Apply {found['spec']['name']}?", yes)
     applied = api().post(path("changes", number, "apply"), {}, dry_run=dry_run)
     output.warn(applied["warnings"])
@@ -157,6 +158,15 @@ def discard_set(number: Number, dry_run: DryRun = False) -> None:
 def revert_set(number: Number, dry_run: DryRun = False, form: Output = Format.TABLE) -> None:
     """A new draft that leads back to what was before an applied change set."""
     made = api().post(path("changes", number, "revert"), {}, dry_run=dry_run)
+    _tell(made, "created", form, dry_run)
+
+
+@command(
+    app, "undo", "# the number of an entry stands in vcctl audit -o wide", "vcctl changes undo 41"
+)
+def undo_entry(entry: Entry, dry_run: DryRun = False, form: Output = Format.TABLE) -> None:
+    """A new draft that undoes a single entry of the audit log."""
+    made = api().post(path("audit", entry, "revert"), {}, dry_run=dry_run)
     _tell(made, "created", form, dry_run)
 
 

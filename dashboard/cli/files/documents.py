@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dashboard.cli.files.lines import Place
 from dashboard.cli.problems import usage
 
 _ENDINGS = (".yaml", ".yml", ".json")
@@ -59,30 +60,28 @@ def _find_sources(name: str) -> Iterable[Source]:
     return sources
 
 
-def located_documents(sources: Iterable[Source]) -> list[tuple[str, Any]]:
+def located_documents(sources: Iterable[Source]) -> list[tuple[Place, Any]]:
     """Every object with its place; the items of a List one by one, as the server counts them."""
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[Place, Any]] = []
+    sources = list(sources)
     for source in sources:
         documents = [document for document in _parse_source(source) if document is not None]
-        for number, document in enumerate(documents, 1):
-            if len(documents) == 1:
-                place = source.name
-            else:
-                place = f"{source.name}, document {number}"
-            is_list = (
-                isinstance(document, dict)
-                and document.get("kind") == "List"
-                and isinstance(document.get("items"), list)
-            )
-            if is_list:
-                inner = document["items"]
-            elif isinstance(document, list):
-                inner = document
-            else:
-                inner = [document]
-            found += [(place, item) for item in inner]
+        for number, document in enumerate(documents):
+            found += _located_in(source, number, document)
     if not found:
         raise usage(f"There is no object in {', '.join(source.name for source in sources)}.")
+    return found
+
+
+def _located_in(source: Source, number: int, document: Any) -> list[tuple[Place, Any]]:
+    items = document
+    if isinstance(document, dict) and document.get("kind") == "List":
+        items = document.get("items")
+    if not isinstance(items, list):
+        return [(Place(source.name, source.text, number), document)]
+    found = []
+    for index, item in enumerate(items):
+        found.append((Place(source.name, source.text, number, index), item))
     return found
 
 

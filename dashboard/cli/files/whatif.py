@@ -24,6 +24,10 @@ ChangeSet = Annotated[
     int, typer.Option("--changes", metavar="NUMBER", help="Try this change set out.")
 ]
 Minutes = Annotated[int, typer.Option("--minutes", min=1, max=1440, help="How far ahead to look.")]
+Moment = Annotated[
+    str,
+    typer.Option("--at", metavar="MOMENT", help="As if applied then: 2026-11-20T17:00:00Z."),
+]
 _ENDED = ("Done", "Refused", "Cancelled", "Failed")
 _PAUSE = 0.3
 _MOST_LINES = 20
@@ -41,7 +45,11 @@ def register(app: typer.Typer) -> None:
         app,
         "whatif",
         "vcctl whatif -f quotas.yaml",
+        "# when would this job start, and who would wait for it?",
+        "vcctl whatif -f job.yaml",
         "vcctl whatif --changes 7 --minutes 360",
+        "# for the moment that it is planned for",
+        "vcctl whatif --changes 7 --at 2026-11-20T17:00:00Z",
         "# as if a node were lost",
         "vcctl whatif --lose node-1",
     )(whatif)
@@ -52,15 +60,19 @@ def whatif(
     changes: ChangeSet = 0,
     lost: Lost = None,
     minutes: Minutes = 60,
+    at: Moment = "",
     form: Output = Format.TABLE,
 ) -> None:
-    """Try documents, a change set or the loss of nodes out on a copy of the cluster.
+    """Try documents, jobs, a change set or the loss of nodes out on a copy of the cluster.
 
-    The first session is exact. Then pods run for as long as their jobs declare. Nothing is changed.
+    The first session is exact. Then pods run for as long as their jobs declare, or as long as such
+    jobs ran before. Nothing is changed.
     """
     body: dict[str, Any] = {"minutes": minutes, "lostNodes": lost or []}
     if changes:
         body["changeSet"] = changes
+    if at:
+        body["beginsAt"] = at
     if files:
         body["documents"] = documents_of(read_sources(files))
     made = api().post("previews/", body)
@@ -88,10 +100,16 @@ def _print(status: Row) -> None:
     now = result["now"]
     then = result["then"]
     output.line(f"Forecast of {output.clock(status['takenAt'])}, no promise")
+    output.line(f"For the cluster as of {output.clock(result['asOf'])}")
+    for job in result["jobs"]:
+        _print_job(job)
     for title, name in _FIGURES:
         output.line(f"{title}: {now[name]} now, {then[name]} then")
+    output.line(_run_time_line(result["runTimes"]))
     for queue in result["queues"][:_MOST_LINES]:
         output.line(_queue_line(queue))
+    for notice in result["notices"][:_MOST_LINES]:
+        output.line(notice["message"])
     for move in result["moves"][:_MOST_LINES]:
         before = _when(move["before"])
         output.line(f"{move['podgroup']} starts {_when(move['after'])}, before {before}")
@@ -101,6 +119,26 @@ def _print(status: Row) -> None:
         more = len(result[name]) - _MOST_LINES
         if more > 0:
             output.line(f"and {more} more {name}; -o json has all of them")
+
+
+def _print_job(job: Row) -> None:
+    words = f"{job['podgroup']} starts {_when(job['start'])}"
+    if job["start"] is None:
+        words = f"{job['podgroup']} does not start in this time"
+    elif job["latest"] > job["earliest"]:
+        words += f", between {_when(job['earliest'])} and {_when(job['latest'])}"
+    output.line(words)
+    if job["message"]:
+        output.line(f"  it waits: {job['message']}")
+    if job["evictions"]:
+        output.line(f"  pods that are evicted for it: {job['evictions']}")
+
+
+def _run_time_line(counts: Row) -> str:
+    return (
+        f"Run times: {counts['declared']} declared, {counts['learnt']} learnt, "
+        f"{counts['unknown']} unknown"
+    )
 
 
 def _queue_line(queue: Row) -> str:
@@ -121,4 +159,6 @@ def _queue_line(queue: Row) -> str:
 def _when(seconds: float | None) -> str:
     if seconds is None:
         return "not in this time"
+    if seconds < 1:
+        return "in the first session"
     return f"in {seconds:.0f} s"

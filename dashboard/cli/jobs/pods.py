@@ -1,4 +1,4 @@
-"""`vcctl pod list` and `vcctl pod logs`: the pods of jobs."""
+"""`vcctl pod list`: the pods of jobs."""
 
 from __future__ import annotations
 
@@ -96,38 +96,6 @@ def list_pods(
         output.show(found, form, lambda rows, wide: pod_table(rows, wide, everywhere))
 
     draw_or_watch(draw, stay, interval)
-
-
-@command(
-    pods,
-    "logs",
-    "vcctl pod logs train-worker-0",
-    "vcctl pod logs research/train-worker-0 --container main --lines 1000",
-    "vcctl pod logs train-worker-0 --previous",
-)
-def pod_logs(
-    name: Annotated[str, typer.Argument(metavar="POD", help="A pod, with or without namespace.")],
-    container: Annotated[
-        str, typer.Option("--container", "-c", help="Which container, where there are several.")
-    ] = "",
-    lines: Annotated[int, typer.Option("--lines", min=1, help="How many, from the end.")] = 200,
-    previous: Annotated[
-        bool, typer.Option("--previous", help="Of the run before the container started again.")
-    ] = False,
-    namespace: Namespace = "default",
-) -> None:
-    """What a container of a pod has written. Only pods of a real cluster write anything."""
-    place, _, pod = name.rpartition("/")
-    asked = {"container": container, "lines": str(lines), "previous": str(previous).lower()}
-    answer = api().get(path("pods", place or namespace, pod, "log"), **asked)
-    if answer["message"]:
-        output.remark(answer["message"])
-    else:
-        output.line(answer["log"].rstrip("\n"))
-    if answer["cut"]:
-        output.remark(
-            "The log is longer than can be shown, so its end is missing: ask for fewer lines."
-        )
 
 
 def _check_job_in_queue(namespace: str, job: str, queue: str) -> None:

@@ -102,7 +102,7 @@ def job_table(jobs: Sequence[Row], wide: bool, namespaces: bool = False) -> Tabl
     columns = list(_COLUMNS)
     widths = [_column_width("Name", [row[0] for row in rows]), *_WIDTHS]
     if wide:
-        columns += ["Queue", "User", "Age", "Waits for"]
+        columns += ["Queue", "User", "Age", "Waits for", "Starts"]
         rows = [[*row, *_wide_cells(job)] for row, job in zip(rows, jobs, strict=True)]
         widths = []
     if namespaces:
@@ -126,7 +126,15 @@ def _wide_cells(job: Row) -> list[object]:
         job["status"]["owner"] or "-",
         output.age(job["metadata"]["creationTimestamp"]),
         reason.get("code", "-"),
+        _start_span(job["status"].get("expectedStart")),
     ]
+
+
+def _start_span(expected: Row | None) -> str:
+    """ "14:20:00 to 14:50:00"."""
+    if not expected or not expected["earliest"]:
+        return "-"
+    return f"{output.clock(expected['earliest'])} to {output.clock(expected['latest'])}"
 
 
 def matching_jobs(
@@ -179,7 +187,10 @@ def list_jobs(
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
-    """Jobs of a namespace, or of all, in Volcano's table; queue, user and reason with -o wide."""
+    """Jobs of a namespace, or of all, in Volcano's table.
+
+    With -o wide also queue, user, reason and expected start.
+    """
 
     def draw() -> None:
         found = matching_jobs(queue, namespace, everywhere, phase, scheduler, like)
@@ -207,7 +218,7 @@ def view_job(
     if form in output.PLAIN_FORMATS:
         output.show_value(job, form)
         return
-    for label, value in (*_job_facts(job), *_start_facts(job, place, wanted)):
+    for label, value in _job_facts(job):
         output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
     _print_tasks(job)
     _print_pods(place, wanted)
@@ -231,6 +242,7 @@ def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
     if state.get("message"):
         phase += f". {state['message']}"
     yield "Phase", phase
+    yield from _run_limit(status)
     yield "Needs at once", output.counted(spec.get("minAvailable", 0), "pod")
     kinds = ("pending", "running", "succeeded", "failed", "unknown")
     yield "Pods", ", ".join(f"{status[kind]} {kind}" for kind in kinds)
@@ -238,17 +250,19 @@ def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
     reason = (status.get("podgroup") or {}).get("reason")
     if reason:
         yield "Waits", f"{reason['code']}: {reason['message']}"
+    if starts := _start_words(status.get("expectedStart")):
+        yield "Starts", starts
 
 
-def _start_facts(job: Row, place: str, name: str) -> Iterable[tuple[str, object]]:
-    """When it is expected to start, while it waits."""
-    podgroup = job["status"].get("podgroup") or {}
-    if podgroup.get("phase") not in ("Pending", "Inqueue"):
+def _run_limit(status: Row) -> Iterable[tuple[str, object]]:
+    """How long it may run; an older server does not say."""
+    limit = status.get("runLimit")
+    if not limit:
         return
-    answer = api().get(path("podgroups", place, name, "explain"))
-    words = _start_words(answer.get("expectedStart"))
-    if words:
-        yield "Starts", words
+    words = f"at most {limit['seconds']:,} s, the limit of {limit['queue']}"
+    if limit["endsAt"]:
+        words += f": until {output.clock(limit['endsAt'])}"
+    yield "May run", words
 
 
 def _start_words(expected: Row | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from dashboard.cli import amounts, output
 from dashboard.cli.client import api, path
 from dashboard.cli.problems import ExitCode, Problem
-from dashboard.cli.queues.fields import shown_texts
+from dashboard.cli.queues.fields import shown_limits, shown_texts
 from dashboard.cli.tables import Table
 
 Row = Mapping[str, Any]
@@ -18,7 +18,7 @@ _EVENTS = 8
 
 def print_queue(queue: Row) -> None:
     way = _way_up(queue)
-    for section in (_identity(queue, way), _spec(queue, way), _state(queue), _counts(queue)):
+    for section in (_identity(queue, way), _spec(queue), _state(queue), _counts(queue)):
         for label, value in section:
             output.line(f"{label + ':':<{_LABEL}}{value}".rstrip())
     _resources(queue)
@@ -61,7 +61,7 @@ def _spec_above(name: str) -> Row:
     return spec
 
 
-def _spec(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
+def _spec(queue: Row) -> Iterable[tuple[str, str]]:
     spec = queue["spec"]
     yield "Weight", spec["weight"]
     yield "Priority", spec["priority"]
@@ -70,18 +70,21 @@ def _spec(queue: Row, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
     else:
         yield "Reclaimable", "no"
     yield "Dequeue strategy", spec["dequeueStrategy"]
-    yield from _min_run_time(queue["metadata"]["name"], way)
+    yield "Minimum run", _min_run_time(queue)
+    limits = queue["status"].get("limits") or ()
+    yield from shown_limits(queue["metadata"]["name"], limits)
     yield from shown_texts(spec)
 
 
-def _min_run_time(name: str, way: Mapping[str, Row]) -> Iterable[tuple[str, str]]:
-    """Its own, or that of the nearest queue above; nothing where the policy decides."""
-    for above, spec in way.items():
-        seconds = spec.get("minRunSeconds")
-        if seconds is not None:
-            source = "" if above == name else f", inherited from {above}"
-            yield "Minimum run", f"{seconds} s{source}"
-            return
+def _min_run_time(queue: Row) -> str:
+    """Its own, that of the nearest queue above, or the policy's."""
+    words = f"{queue['status']['minRunSeconds']} s"
+    source = queue["status"]["minRunSecondsFrom"]
+    if not source:
+        return f"{words}, as the policy says"
+    if source != queue["metadata"]["name"]:
+        return f"{words}, inherited from {source}"
+    return words
 
 
 def _state(queue: Row) -> Iterable[tuple[str, str]]:

@@ -14,7 +14,13 @@ from dashboard.cli.commands import Options, command
 from dashboard.cli.names import QueueArgument, QueueOption, complete_queue, queue_name
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
-from dashboard.cli.queues.fields import given_texts, text_options
+from dashboard.cli.queues.fields import (
+    LIMIT_FIELDS,
+    given_numbers,
+    given_texts,
+    limit_options,
+    text_options,
+)
 from dashboard.cli.queues.read import app
 
 VERSION = "scheduling.volcano.sh/v1beta1"
@@ -133,11 +139,18 @@ _SETTINGS: Options = {
     "priority": (Priority, None),
     "strategy": (Strategy, ""),
     "min_run_seconds": (MinRunSeconds, None),
+    **limit_options(),
     **text_options(),
     "labels": (Labels, None),
     "annotations": (Annotations, None),
     "dry_run": (DryRun, False),
     "form": (Output, Format.TABLE),
+}
+
+
+_NUMBERS = {
+    "minRunSeconds": "min_run_seconds",
+    **{field.key: field.name for field in LIMIT_FIELDS},
 }
 
 
@@ -155,25 +168,13 @@ def _spec(given: Mapping[str, Any]) -> dict[str, Any]:
     for key, word in words.items():
         if word:
             spec[key] = word
-    spec |= _seconds(given)
+    spec |= given_numbers(given, _NUMBERS)
     for name in ("capability", "deserved", "guarantee"):
         if given[name]:
             spec[name] = amounts.parse_pairs(given[name], f"--{name}")
     if "guarantee" in spec:
         spec["guarantee"] = {"resource": spec["guarantee"]}
     return {**spec, **given_texts(given)}
-
-
-def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
-    """ "" takes the number away. A text that is no number is for the server to refuse."""
-    typed = given["min_run_seconds"]
-    if typed is None:
-        return {}
-    if not typed:
-        return {"minRunSeconds": None}
-    if typed.isascii() and typed.isdigit():
-        return {"minRunSeconds": int(typed)}
-    return {"minRunSeconds": typed}
 
 
 def _state(text: str) -> str:

@@ -90,10 +90,13 @@ def audit(
 def _audit_table(entries: Sequence[Mapping[str, Any]], wide: bool) -> Table:
     columns = ["When", "Who", "Did", "To", "Why"]
     if wide:
-        columns += ["Door", "Outcome"]
+        columns += ["Door", "Outcome", "Entry"]
     rows = []
     for entry in entries:
-        rows.append(_audit_row(entry["spec"], wide))
+        row = _audit_row(entry["spec"], wide)
+        if wide:
+            row = [*row, entry["metadata"]["name"]]
+        rows.append(row)
     return Table(columns, rows)
 
 

@@ -36,6 +36,7 @@ QUEUE_STATUS: Final = (
     "suspendedBy",
     "minRunSeconds",
     "minRunSecondsFrom",
+    "limits",
     "pending",
     "inqueue",
     "running",
@@ -70,6 +71,8 @@ JOB_STATUS: Final = (
     "retryCount",
     "version",
     "podgroup",
+    "expectedStart",
+    "runLimit",
     "taskStatusCount",
     "runningDuration",
     "controlledResources",
@@ -84,6 +87,7 @@ PODGROUP_STATUS: Final = (
     "priority",
     "conditions",
     "reason",
+    "expectedStart",
     "enqueuedAt",
 )
 POD_STATUS: Final = (

@@ -21,6 +21,7 @@ from scheduler.domain.queue_fields import (
     QUEUE_FIELDS,
     FieldKind,
     QueueField,
+    names_in,
 )
 from scheduler.domain.queues import DEFAULT, ROOT, QueueSpec, QueueState
 from scheduler.domain.resources import Resources
@@ -295,7 +296,7 @@ def _read_number(reader: Reader, value: object, field: QueueField, _old: QueueSp
     )
 
 
-def _read_seconds(
+def _read_optional_number(
     reader: Reader,
     value: object,
     field: QueueField,
@@ -359,15 +360,39 @@ def _read_plain_text(
     return reader.plain_text(value, field.path, longest=field.most, with_breaks=with_breaks)
 
 
+def _read_names(reader: Reader, value: object, field: QueueField, _old: QueueSpec | None) -> str:
+    """A list of names, or a text with commas or spaces between them; each once, in order."""
+    if isinstance(value, list):
+        given = value
+    else:
+        given = list(reader.text(value, field.path, longest=field.most).replace(",", " ").split())
+    names = set()
+    for name in given:
+        if isinstance(name, str) and is_label(name):
+            names.add(name)
+        else:
+            rule = "lower-case letters, digits and -, at most 63 characters"
+            message = f"{field.path} has {shown(name)}; a namespace's name has {rule}."
+            reader.refuse("invalid_name", field.path, message)
+    together = ",".join(sorted(names))
+    if len(together) > field.most:
+        message = f"{field.path} has {len(together):,} characters, {field.most:,} are allowed."
+        reader.refuse("invalid_value", field.path, message)
+        return ""
+    return together
+
+
 _FIELD_READERS: Final[dict[FieldKind, Callable[..., Any]]] = {
     FieldKind.NUMBER: _read_number,
-    FieldKind.SECONDS: _read_seconds,
+    FieldKind.SECONDS: _read_optional_number,
+    FieldKind.LIMIT: _read_optional_number,
     FieldKind.TRUTH: _read_truth,
     FieldKind.CHOICE: _read_choice,
     FieldKind.AMOUNTS: _read_amounts,
     FieldKind.WORD: _read_word,
     FieldKind.LINE: _read_plain_text,
     FieldKind.PARAGRAPH: _read_plain_text,
+    FieldKind.NAMES: _read_names,
 }
 
 
@@ -444,7 +469,10 @@ def queue_manifest(spec: QueueSpec) -> dict[str, object]:
     body: dict[str, object] = {}
     for field in QUEUE_FIELDS:
         value = getattr(spec, field.name)
-        if field.kind is not FieldKind.AMOUNTS and value is not None:
+        if field.kind is FieldKind.NAMES:
+            if value:
+                body[field.key] = names_in(value)
+        elif field.kind is not FieldKind.AMOUNTS and value is not None:
             body[field.key] = _written(value)
     for field in AMOUNT_FIELDS:
         amounts = getattr(spec, field.name).to_quantities()

@@ -15,6 +15,7 @@ from scheduler.admission.reading.annotations import (
 from scheduler.admission.reading.queue import QueueReading, Reading
 from scheduler.admission.rules.queue_place import check_place
 from scheduler.admission.rules.quotas import check_quotas, quota_notices
+from scheduler.admission.rules.run_limits import ended_jobs_notices
 from scheduler.admission.violations import (
     Notice,
     Rejected,
@@ -253,9 +254,11 @@ def _all_notices(
     facts: Facts,
     old: QueueSpec | None,
 ) -> Iterator[Notice]:
+    placed = tree.with_queue(proposed)
+    if old is not None and _may_allow_less(proposed, old):
+        yield from ended_jobs_notices(proposed, placed, tree, facts)
     if proposed.name == ROOT:
         return
-    placed = tree.with_queue(proposed)
     if old is None or proposed.parent != old.parent:
         yield from _inherited_notices(proposed, placed, facts)
     yield from _default_notices(proposed, tree, placed, old)
@@ -271,6 +274,11 @@ def _all_notices(
             "spec.state",
         )
     yield from quota_notices(proposed, placed, facts)
+
+
+def _may_allow_less(proposed: QueueSpec, old: QueueSpec) -> bool:
+    seconds = proposed.max_run_seconds
+    return proposed.parent != old.parent or seconds not in (None, old.max_run_seconds)
 
 
 def _default_notices(

@@ -19,9 +19,10 @@ from scheduler.admission.reading.workload import (
     read_pod,
     read_podgroup,
 )
-from scheduler.admission.rules.backlogs import check_backlogs, check_room
+from scheduler.admission.rules.backlogs import check_backlogs, check_room, check_run_time
 from scheduler.admission.rules.job_changes import check_job_change, stays_in_queue
 from scheduler.admission.rules.jobs import check_job_itself, check_size
+from scheduler.admission.rules.namespaces import check_namespace
 from scheduler.admission.violations import Verdict, Violation, without_repeats
 from scheduler.domain.lifecycle import TAKES_WORK
 from scheduler.domain.plans import counted
@@ -103,6 +104,7 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
     job = reading.value
     rules = [
         *check_queue_takes_work(job.queue, tree, facts),
+        *check_namespace(job.queue, job.metadata.namespace, facts),
         *check_job_itself(job),
         *check_room(
             job.metadata.name,
@@ -112,8 +114,15 @@ def job_verdict(reading: Reading[JobManifest], tree: QueueTree, facts: Facts) ->
             pods=job.replicas,
             more=job.replicas,
         ),
+        *check_run_time(job.metadata.name, job.queue, _declared_seconds(job), facts),
     ]
     return shape + Verdict(without_repeats(rules))
+
+
+def _declared_seconds(job: JobManifest) -> float | None:
+    """How long its longest task says that it runs; None where none says so."""
+    known = [task.template.run_seconds for task in job.tasks]
+    return max((seconds for seconds in known if seconds is not None), default=None)
 
 
 def admit_job_change(manifest: object, old_manifest: object, facts: Facts) -> Verdict:
@@ -194,6 +203,7 @@ def podgroup_verdict(
     queue = reading.value.queue
     rules = [
         *_check_named_queue(queue, tree, facts, again=again),
+        *check_namespace(queue, reading.value.metadata.namespace, facts),
         *check_waiting_time(reading.value.metadata.annotations, queue),
         *check_backlogs(queue, facts, jobs=1, pods=0),
     ]
@@ -280,6 +290,7 @@ def _check_bare_pod(pod: PodManifest, tree: QueueTree, facts: Facts) -> Iterator
     queue = pod.queue or facts.queue_of_namespace(pod.metadata.namespace) or DEFAULT
     field = f"metadata.annotations[{QUEUE_ANNOTATION}]"
     yield from _check_named_queue(queue, tree, facts, field=field)
+    yield from check_namespace(queue, pod.metadata.namespace, facts)
     yield from check_waiting_time(pod.metadata.annotations, queue)
     yield from check_backlogs(queue, facts, jobs=1, pods=1, field=field)
 

@@ -22,8 +22,18 @@ ANNOTATIONS: Final = {
     "owner": _PREFIX + "owner",
     "description": _PREFIX + "description",
     "minRunSeconds": _PREFIX + "min-run-seconds",
+    "maxWaitingJobs": _PREFIX + "max-waiting-jobs",
+    "maxWaitingPods": _PREFIX + "max-waiting-pods",
+    "maxWaitingJobsPerUser": _PREFIX + "max-waiting-jobs-per-user",
+    "maxWaitingPodsPerUser": _PREFIX + "max-waiting-pods-per-user",
+    "maxPodsPerJob": _PREFIX + "max-pods-per-job",
+    "maxRunSeconds": _PREFIX + "max-run-seconds",
+    "namespaces": _PREFIX + "namespaces",
 }
 """By the key in `spec`: fields that Volcano's definition does not have."""
+
+_TEXTS: Final = (STATE, "owner", "description", "namespaces")
+"""The others are whole numbers."""
 
 VOLCANO_FIELDS: Final = frozenset(
     {
@@ -78,7 +88,7 @@ def _is_usable(key: str, text: str) -> bool:
 
 def value_of(key: str, text: str) -> object:
     """What an annotation means as the field `key` of `spec`."""
-    if key == "minRunSeconds" and text.isascii() and text.isdigit():
+    if key not in _TEXTS and text.isascii() and text.isdigit():
         return int(text)
     return text
 
@@ -93,6 +103,8 @@ def with_annotations_for_fields(
     for key, value in manifest["spec"].items():
         if key in known:
             spec[key] = value
+        elif isinstance(value, list):
+            annotations[ANNOTATIONS[key]] = ",".join(value)
         elif value not in (None, ""):
             annotations[ANNOTATIONS[key]] = str(value)
     return {**manifest, "metadata": {**metadata, "annotations": annotations}, "spec": spec}

@@ -54,9 +54,11 @@ class Allocation:
         self.settled = SettledGangs(session, self.waiting, waiting_classes)
         self.simple = SimpleGangs(session, self.waiting, waiting_classes)
         # Who may run for any time runs longest.
-        self._run_seconds: Times = np.nan_to_num(
+        self._ends: Times = session.snapshot.taken_at + np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf
         )
+        self._in_the_way: Rows = np.zeros(0, dtype=np.intp)
+        self._places_seen = 0
 
     def _promised_gangs(self, rows: Rows) -> list[Gang]:
         """Those of these podgroups that an earlier session promised a place."""
@@ -152,13 +154,16 @@ class Allocation:
 
     def _finds_more_room(self, rows: Rows, others: Rows) -> Mask:
         """Which of these gangs need not leave as much free for places in the future as the other
-        beside it: it ends sooner, or one of these places is its own.
+        beside it: it ends before one of them begins and the other does not, or one is its own.
         """
-        with_a_place = self.session.future_places.podgroups
-        if not with_a_place:
+        places = self.session.future_places
+        if not places.found:
             return np.zeros(len(rows), dtype=np.bool_)
-        finds_more: Mask = self._run_seconds[rows] < self._run_seconds[others]
-        for row in with_a_place:
+        if self._places_seen != len(places.found):
+            self._places_seen = len(places.found)
+            self._in_the_way = places.count_begun_by(self._ends)
+        finds_more: Mask = self._in_the_way[rows] < self._in_the_way[others]
+        for row in places.podgroups:
             finds_more |= rows == row
         return finds_more
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import boolean
 from scheduler.engine.ordering import GangLines, QueueLine
 from scheduler.engine.placement import Allowance, Placement, TaskLine
@@ -83,7 +83,7 @@ def _in_order(session: Session, *, best_effort: bool) -> Iterator[Gang]:
 
 def _with_pods_that(session: Session, best_effort: bool) -> Mask:
     """Podgroups with such pods that have no place."""
-    pods = np.flatnonzero(session.status == PodStatus.PENDING)
+    pods = np.flatnonzero(session.status == StatusCode.PENDING)
     wanted = pods[session.snapshot.classes.best_effort[session.pod_classes[pods]] == best_effort]
     mask = np.zeros(len(session.snapshot.groups), dtype=np.bool_)
     mask[session.snapshot.pods.group[wanted]] = True

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from scheduler.domain.nodes import Mask
-from scheduler.domain.tables import Floats, Rows, Scores
+from scheduler.domain.tables import Floats, Ints, Rows, Scores
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.actions.preempt_gangs import preempt_gangs
 from scheduler.engine.arguments import boolean
@@ -18,6 +18,7 @@ from scheduler.engine.eviction.alike import (
     alike_victims,
     all_keep_their_minimum,
     gangs_of,
+    is_at_least_as_large,
     rows_of,
     swap,
 )
@@ -145,6 +146,15 @@ class PreemptSearch:
             return 0
         if self.room.is_there_for(pod_class):
             return 0
+        before = self.room.changes
+        victims = self._alike_on_best_node(pod_class, len(pods))
+        if victims:
+            if not self._swap(pods, victims):
+                self._one_by_one = True
+                return 0
+            self.room.is_as_before(pod_class, before)
+            self.session.preemption_attempts += len(victims)
+            return len(victims)
         pool = self._pool_for(pods[0])
         victims = pool.next_alike(pod_class, len(pods))
         if len(victims) == 1:
@@ -152,10 +162,65 @@ class PreemptSearch:
         if not victims or not self._swap(pods[: len(victims)], victims):
             self._one_by_one = True
             return 0
-        self.room.is_as_before(pod_class)
+        self.room.is_as_before(pod_class, before)
         pool.settle(victims)
         self.session.preemption_attempts += len(victims)
         return len(victims)
+
+    def _alike_on_best_node(self, pod_class: int, count: int) -> list[int]:
+        """So many on the node that is best, if that is the whole gang, and all who could go are at
+        least as large: then it is clear who would go, without a pool. None if it is not.
+        """
+        if self._pools or count != self.gang.missing or not self._each_makes_room(pod_class):
+            return []
+        session = self.session
+        left = self.running.first_on_best_node(
+            self.gang.queue,
+            pod_class,
+            partial(self._may_each_go, pod_class),
+            sparing="gang" in session.preempt_vetoers,
+        )
+        victims = alike_victims(session, pod_class, left[:count])
+        if len(victims) < count:
+            return []
+        return victims.tolist()  # type: ignore[no-any-return]
+
+    def _each_makes_room(self, pod_class: int) -> bool:
+        """Whether whoever goes makes room for a pod of the class, on any node."""
+        session = self.session
+        if session.tasks.best_effort[pod_class]:
+            return False
+        if not session.node_scores(pod_class).follow_from_use:
+            return False
+        classes = self.running.pod_classes_of(self.gang.queue)
+        if not is_at_least_as_large(session, classes, pod_class):
+            return False
+        return not self.room.is_over_full(pod_class)
+
+    def _may_each_go(self, pod_class: int, rows: Rows, victim_classes: Rows) -> Mask:
+        """Of which podgroups a pod of the class beside each may go."""
+        session = self.session
+        agreed = session.may_preempt_each(self.gang, pod_class, rows, victim_classes)
+        return agreed & self._are_candidates(rows)
+
+    def _are_candidates(self, groups: Ints | Rows) -> Mask:
+        """Other gangs than this one; with the plugin priority only lower ones."""
+        is_candidate: Mask = groups != self.gang.row
+        if "priority" in self.session.preempt_vetoers:
+            is_candidate &= self.session.snapshot.groups.priority[groups] < self.gang.priority
+        return is_candidate
+
+    def _has_candidates(self) -> bool:
+        """Whether anybody runs in the queue who could ever go for this gang."""
+        session = self.session
+        if session.has_role_minimums:
+            return True  # gangs with roles count as looked at, so they are
+        groups = self.running.groups_of(self.gang.queue)
+        is_candidate = self._are_candidates(groups)
+        if "gang" in session.preempt_vetoers:
+            minimum = session.snapshot.groups.min_member[groups]
+            is_candidate &= session.ready_counts[groups] > minimum
+        return bool(is_candidate.any())
 
     def _swap(self, pods: list[int], victims: list[int]) -> bool:
         session = self.session
@@ -238,11 +303,10 @@ class PreemptSearch:
         """
         session = self.session
         vetoers = session.preempt_vetoers
+        if not self._has_candidates():
+            return NOBODY
         pods = self.running.last_first(self.gang.queue, sparing="gang" in vetoers)
-        group = session.snapshot.pods.group[pods]
-        is_candidate = group != self.gang.row
-        if "priority" in vetoers:
-            is_candidate &= session.snapshot.groups.priority[group] < self.gang.priority
+        is_candidate = self._are_candidates(session.snapshot.pods.group[pods])
         if session.tasks.best_effort[pod_class]:
             is_candidate &= session.snapshot.classes.best_effort[session.pod_classes[pods]]
         others: Rows = pods[is_candidate]

@@ -21,7 +21,7 @@ from scheduler.domain.tables import Rows, status_mask
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import GangCandidates
-from scheduler.engine.eviction.claims import missing_amounts
+from scheduler.engine.eviction.claims import missing_amounts, missing_runs
 from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_victims import Victim
 from scheduler.engine.eviction.protection import Protection
@@ -127,9 +127,9 @@ class GangPreemption:
 
     def _may_preempt(self, gang: Gang) -> bool:
         """Pods with the preemption policy Never wait for their turn."""
-        pods = self.session.tasks.missing_pods(gang)
-        pod_classes = self.session.pod_classes[pods]
-        return bool(pods) and bool(self.session.snapshot.classes.preempts[pod_classes].all())
+        runs = missing_runs(self.session, gang)
+        preempts = self.session.snapshot.classes.preempts
+        return bool(runs) and all(preempts[pod_class] for pod_class, _ in runs)
 
     def _victims(self, gang: Gang) -> Offered:
         """Of gangs of lower priority in the same queue."""

@@ -138,13 +138,13 @@ class GangReclamation:
 
     def victims_for(self, gang: Gang, claim: Claim, *, sparing: bool = True) -> Offered:
         """What may be evicted for this gang; pods that have just started only if not `sparing`."""
-        table = self._table(sparing=sparing and not claim.is_guaranteed)
+        table = self.table(sparing=sparing and not claim.is_guaranteed)
         may_go = table.is_left & claim.may_lose_each(table) & self._agreed(gang, table)
         return Offered(table, may_go)
 
     def offers_anything(self, gang: Gang, claim: Claim) -> bool:
         """Whether queues that may lose something have victims to offer, however large."""
-        table = self._table(sparing=False)
+        table = self.table(sparing=False)
         is_candidate = claim.losing_queues[table.queue] & (table.group != gang.row)
         return bool((is_candidate & table.is_left & self._agreed(gang, table)).any())
 
@@ -154,7 +154,7 @@ class GangReclamation:
         pod_class = int(session.pod_classes[session.tasks.missing_pods(gang)[0]])
         return table.agreed(partial(session.agree_to_reclaim, gang, pod_class, without="gang"))
 
-    def _table(self, *, sparing: bool) -> VictimTable:
+    def table(self, *, sparing: bool) -> VictimTable:
         """All that could go, by whether minimum running times count."""
         if sparing not in self._tables:
             protection = self.protection.of_nobody

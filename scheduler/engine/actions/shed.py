@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler.domain.codes import PhaseCode
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.tables import IS_ALLOCATED
 from scheduler.domain.workloads import Phase
@@ -52,7 +53,7 @@ def _starving(session: Session) -> list[Gang]:
     groups = session.snapshot.groups
     counts = session.snapshot.aggregates.group_counts
     ran = (
-        ((groups.phase == Phase.RUNNING) | (groups.phase == Phase.UNKNOWN))
+        ((groups.phase == PhaseCode.RUNNING) | (groups.phase == PhaseCode.UNKNOWN))
         & groups.alive
         & session.scheduling_queue[groups.queue]
     )

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from scheduler.domain.nodes import Mask
-from scheduler.domain.tables import STATUSES, Floats, Ints, Rows
+from scheduler.domain.tables import STATUSES, Floats, Ints, Rows, Scores
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
 _RELEASING = int(PodStatus.RELEASING)
+_FEW_RANKS = 4
+"""More ranks than these are not looked at one after the other."""
 
 
 class RunningPods:
@@ -49,6 +51,7 @@ class RunningPods:
         self.node = session.nodes[self.pods]
         self._starts = np.searchsorted(self.queue, np.arange(len(session.queue_tree) + 1))
         self._classes_of_queue: dict[int, Rows] = {}
+        self._groups_of_queue: dict[int, Rows] = {}
         self._of_queue: dict[int, QueueCandidates] = {}
         self._lines: dict[tuple[object, ...], tuple[int, Rows]] = {}
 
@@ -76,6 +79,13 @@ class RunningPods:
             )
         return self._classes_of_queue[queue]
 
+    def groups_of(self, queue: int) -> Rows:
+        """The podgroups of its candidates, each once."""
+        if queue not in self._groups_of_queue:
+            pods = self.pods[self._starts[queue] : self._starts[queue + 1]]
+            self._groups_of_queue[queue] = np.unique(self.session.snapshot.pods.group[pods])
+        return self._groups_of_queue[queue]
+
     def _candidates_of(self, queue: int) -> QueueCandidates:
         found = self._of_queue.get(queue)
         if found is None:
@@ -94,6 +104,23 @@ class RunningPods:
         With `sparing` only pods of gangs that have more of them than their gang needs.
         """
         return self._kept((queue, sparing), queue, lambda: self._last_first(queue, sparing))
+
+    def first_of_line(self, queue: int, count: int, *, sparing: bool) -> Rows:
+        """The first so many of `last_first`, without putting all of them in order."""
+        if self._borrows:
+            return self.last_first(queue, sparing=sparing)[:count]
+        return self._candidates_of(queue).first_by_rank(count, sparing=sparing)
+
+    def first_on_best_node(
+        self, queue: int, pod_class: int, asked: Callable[[Rows, Rows], Mask], *, sparing: bool
+    ) -> Rows:
+        """Those on the best node for a pod of the class, in the order of `last_first`.
+
+        Each must be as large as the pod, so that whoever goes makes room. `asked` tells which
+        podgroups may lose a pod of the class beside each.
+        """
+        candidates = self._candidates_of(queue)
+        return candidates.first_on_best_node(pod_class, asked, sparing=sparing)
 
     def surplus(self, queue: int) -> Rows:
         """The same, but only as many pods of each gang as it can spare."""
@@ -148,8 +175,12 @@ class QueueCandidates:
         self._pods = session.tasks.in_order(pods)[::-1]
         group = session.snapshot.pods.group[self._pods]
         # The rows of the gangs, and for each pod the place of its gang among them
-        self._rows, self._gang = np.unique(group, return_inverse=True)
+        rows, self._gang = np.unique(group, return_inverse=True)
+        self._rows: Rows = rows.astype(np.intp)
         self._minimum = session.snapshot.groups.min_member[self._rows]
+        self._node = session.nodes[self._pods]
+        # By class of newcomers: how often pods were put on nodes or taken off, and what followed
+        self._scores: dict[int, tuple[int, Scores]] = {}
         self._gangs = [session.gang(row) for row in self._rows.tolist()]
         self._ranks = GangNumbers(session, self._gangs, session.gang_rank)
         self._sizes = GangNumbers(session, self._gangs, self._goes_last)
@@ -160,12 +191,76 @@ class QueueCandidates:
 
     def by_rank(self, *, sparing: bool) -> Rows:
         """The pods of the gang with the highest rank first."""
+        return self._ordered_by(-self._ranks.current(), np.flatnonzero(self._may_go(sparing)))
+
+    def first_by_rank(self, count: int, *, sparing: bool) -> Rows:
+        """The first so many of them. Most often a few of the highest ranks have enough."""
+        numbers = self._ranks.current()[self._gang]
+        numbers[~self._may_go(sparing)] = -1
+        found: list[int] = []
+        for _ in range(_FEW_RANKS):
+            highest = numbers.max(initial=-1)
+            if highest < 0:
+                break
+            places = np.flatnonzero(numbers == highest)[: count - len(found)]
+            found.extend(places.tolist())
+            if len(found) == count:
+                break
+            numbers[numbers == highest] = -1
+        else:
+            return self.by_rank(sparing=sparing)[:count]
+        first: Rows = self._pods[found]
+        return first
+
+    def first_on_best_node(
+        self, pod_class: int, asked: Callable[[Rows, Rows], Mask], *, sparing: bool
+    ) -> Rows:
+        """Those on the node with the best score, where the first of them is; in order of rank."""
+        may_go = self._may_go(sparing) & self._agreed(asked)
+        scores = np.where(may_go, self._scores_for(pod_class), -np.inf)
+        best = scores.max(initial=-np.inf)
+        if best == -np.inf:
+            return self._pods[:0]
+        numbers = self._ranks.current()[self._gang]
+        first = int(np.where(scores == best, numbers, -1).argmax())
+        there = np.flatnonzero(may_go & (self._node == self._node[first]))
+        ordered: Rows = self._pods[there[np.argsort(-numbers[there], kind="stable")]]
+        return ordered
+
+    def _agreed(self, asked: Callable[[Rows, Rows], Mask]) -> Mask:
+        """For each pod, whether its gang may lose it."""
+        agreed = np.zeros(len(self._pods), dtype=np.bool_)
+        for pod_class, is_of_class in self._by_class:
+            may_lose = asked(self._rows, np.full(len(self._rows), pod_class))
+            agreed |= may_lose[self._gang] & is_of_class
+        return agreed
+
+    @cached_property
+    def _by_class(self) -> list[tuple[int, Mask]]:
+        """Each class of these pods, and which of them are of it."""
+        pod_class = self.session.pod_classes[self._pods]
+        return [(number, pod_class == number) for number in np.unique(pod_class).tolist()]
+
+    def _scores_for(self, pod_class: int) -> Scores:
+        """The score of each pod's node for a pod of the class; -inf where that must not run."""
+        node_scores = self.session.node_scores(pod_class)
+        uses = self.session.node_table.uses
+        known = self._scores.get(pod_class)
+        if known is None or known[0] != uses:
+            by_node = node_scores.scores_of(np.arange(len(node_scores.suitable)))
+            is_suitable = (self._node >= 0) & node_scores.suitable[self._node]
+            scores = np.where(is_suitable, by_node[self._node], -np.inf)
+            known = self._scores[pod_class] = (uses, scores)
+        return known[1]
+
+    def _may_go(self, sparing: bool) -> Mask:
+        """Those that are left; with `sparing` only of gangs that have more than they need."""
         chosen = self._is_left()
         if sparing:
             can_spare = self.session.ready_counts[self._rows] > self._minimum
             if not can_spare.all():
                 chosen &= can_spare[self._gang]
-        return self._ordered_by(-self._ranks.current(), np.flatnonzero(chosen))
+        return chosen
 
     def whole_gangs(self) -> Rows:
         """Gang after gang, starving ones and small ones first."""

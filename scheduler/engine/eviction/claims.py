@@ -4,7 +4,6 @@ its due, at every level.
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,11 +19,7 @@ if TYPE_CHECKING:
 
 def missing_runs(session: Session, gang: Gang) -> Runs:
     """The pods that the gang still needs a place for, as runs of alike pods."""
-    pods = session.tasks.missing_pods(gang)
-    if len(pods) == 1:
-        return [(int(session.pod_classes[pods[0]]), 1)]
-    pod_classes = session.pod_classes[pods].tolist() if pods else []
-    return [(pod_class, len(list(run))) for pod_class, run in groupby(pod_classes)]
+    return session.tasks.missing_runs(gang)
 
 
 def missing_amounts(session: Session, gang: Gang) -> Amounts:
@@ -62,8 +57,8 @@ def is_within_due(session: Session, gang: Gang) -> bool:
     for pod_class, count in missing_runs(session, gang):
         for dim, amount in session.asked(pod_class):
             wanted[dim] = wanted.get(dim, 0) + amount * count
-    allocated = session.queue_usage.allocated[gang.queue]
-    deserved = quotas.deserved[gang.queue]
+    allocated = session.queue_usage.allocated[gang.queue].tolist()
+    deserved = quotas.deserved_rows[gang.queue]
     is_within = all(allocated[dim] + amount <= deserved[dim] for dim, amount in wanted.items())
     return bool(wanted) and is_within
 

@@ -42,6 +42,8 @@ class FailedSearches:
         self._state = session.queue_usage.state
         self._by_queue: dict[int, list[Search]] = {}
         self._ruled: set[tuple[object, ...]] = set()
+        # By what is asked for: how many of the searches of its queue do not settle it; -1: one does
+        self._looked_at: dict[tuple[int, int, int, bool], int] = {}
 
     def include(self, gang: Gang, *, is_bound: bool = False) -> bool:
         """Whether a search for this gang must fail."""
@@ -49,13 +51,22 @@ class FailedSearches:
             self._state = self._session.queue_usage.state
             self._by_queue.clear()
             self._ruled.clear()
+            self._looked_at.clear()
         if self._ruled and self._key_of(gang, is_bound) in self._ruled:
             return True
         earlier = self._by_queue.get(gang.queue)
         if not earlier:
             return False
-        search = self._search_for(gang, is_bound)
-        return search is not None and any(other.settles(search) for other in earlier)
+        runs = missing_runs(self._session, gang)
+        if len(runs) != 1 or self._session.is_bound_by_rules(runs[0][0]):
+            return False
+        key = (gang.queue, *runs[0], is_bound)
+        looked_at = self._looked_at.get(key, 0)
+        if 0 <= looked_at < len(earlier):
+            search = self._new_search(*runs[0], is_bound)
+            is_settled = any(other.settles(search) for other in earlier[looked_at:])
+            looked_at = self._looked_at[key] = -1 if is_settled else len(earlier)
+        return looked_at < 0
 
     def add(self, gang: Gang, *, is_bound: bool = False) -> None:
         search = self._search_for(gang, is_bound)
@@ -76,6 +87,8 @@ class FailedSearches:
         runs = missing_runs(self._session, gang)
         if len(runs) != 1 or self._session.is_bound_by_rules(runs[0][0]):
             return None
-        pod_class, count = runs[0]
+        return self._new_search(*runs[0], is_bound)
+
+    def _new_search(self, pod_class: int, count: int, is_bound: bool) -> Search:
         suitable = self._session.node_scores(pod_class).suitable
         return Search(self._session.request[pod_class], count, suitable, is_bound)

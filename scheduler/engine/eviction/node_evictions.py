@@ -9,6 +9,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
+from scheduler.engine.eviction.alike import is_at_least_as_large
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.statement import Statement
@@ -178,11 +179,10 @@ class NodeEvictions:
         session = self.session
         if len(before) or not len(pods):
             return False
-        request = session.request[pod_class]
         classes = np.flatnonzero(np.bincount(session.pod_classes[pods]))
-        if not (session.request[classes] >= request)[:, request > 0].all():
+        if not is_at_least_as_large(session, classes, pod_class):
             return False
-        return not session.node_table.is_over_full(request > 0)
+        return not session.node_table.is_over_full(session.request[pod_class] > 0)
 
     def _freed(self, pods: Rows, dims: Rows) -> Amounts:
         """Resources by pods."""

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows, Times
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
 
 GROWTH: Final = 4.0
@@ -69,6 +69,6 @@ class Protection:
         from when it was created: one that was evicted and is back is not evicted again at once.
         """
         table = self._session.snapshot.pods
-        is_starting = (table.status[pods] != PodStatus.RUNNING) & np.isnan(table.started[pods])
+        is_starting = (table.status[pods] != StatusCode.RUNNING) & np.isnan(table.started[pods])
         started: Times = np.where(is_starting, table.created[pods], table.started[pods])
         return started

@@ -7,13 +7,14 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.eviction.alike import (
     RoomMemory,
     all_keep_their_minimum,
     gangs_of,
+    is_as_large,
     rows_of,
     swap,
 )
@@ -119,7 +120,9 @@ class ReclaimSearch:
             return 0
         if self.room.is_there_for(pod_class):
             return 0
+        before = self.room.changes
         if self._swap_with_head_of_line(statement, pod_class, pods):
+            self.room.is_as_before(pod_class, before)
             return len(pods)
         pool = self._pool(pod_class, undershoot=False)
         victims = pool.next_alike(pod_class, len(pods))
@@ -128,7 +131,7 @@ class ReclaimSearch:
         if not victims or not self._swap(statement, pods[: len(victims)], victims):
             self._one_by_one = True
             return 0
-        self.room.is_as_before(pod_class)
+        self.room.is_as_before(pod_class, before)
         pool.settle(len(victims))
         return len(victims)
 
@@ -140,28 +143,28 @@ class ReclaimSearch:
         """
         if len(pods) != self.gang.missing or self.breaking or len(self._losing_queues) != 1:
             return False
-        head = self._surplus_line(self._losing_queues[0])[:FIRST_PIECE]
+        head = self._head_of_line(self._losing_queues[0])
         if len(head) < len(pods) or not self._are_all_alike(pod_class, head):
             return False
-        if not self._swap(statement, pods, head[: len(pods)].tolist()):
-            return False
-        self.room.is_as_before(pod_class)
-        return True
+        return self._swap(statement, pods, head[: len(pods)].tolist())
+
+    def _head_of_line(self, queue: int) -> Rows:
+        """The first piece of what the queue's gangs can spare."""
+        if queue in self._surplus_lines:
+            return self._surplus_lines[queue][:FIRST_PIECE]
+        sparing = self.session.gangs_are_spared
+        return self.running.first_of_line(queue, FIRST_PIECE, sparing=sparing)
 
     def _are_all_alike(self, pod_class: int, head: Rows) -> bool:
         """Whether all of them are of one class, as large as the pod, on nodes that would do."""
         session = self.session
-        classes = session.pod_classes[head]
-        if not (classes == classes[0]).all():
-            return False
-        request = session.request[pod_class]
-        is_asked = request > 0
-        if not (session.request[classes[0]] == request)[is_asked].all():
+        classes = session.pod_classes[head].tolist()
+        if len(set(classes)) > 1 or not is_as_large(session, classes[0], pod_class):
             return False
         nodes = session.nodes[head]
         if not session.node_scores(pod_class).suitable[nodes].all() or (nodes < 0).any():
             return False
-        return not session.node_table.is_over_full(is_asked)
+        return not self.room.is_over_full(pod_class)
 
     def _swap(self, statement: Statement, pods: list[int], victims: list[int]) -> bool:
         session = self.session
@@ -169,14 +172,14 @@ class ReclaimSearch:
         victim_class = int(session.pod_classes[victims[0]])
         losing = gangs_of(session, victims)
         queue = next(iter(losing)).queue
-        vetoes = QueueVetoes(session, self.gang.queue, pod_class, undershoot=False)
-        may_lose = vetoes.may_lose_of(queue, np.array([victim_class]), len(victims))
-        if not may_lose[0] or not all_keep_their_minimum(losing):
+        if not all_keep_their_minimum(losing):
+            return False
+        if not session.may_take_one(self.gang.queue, pod_class, queue, victim_class, len(victims)):
             return False
         rows, classes = rows_of(losing, victim_class)
 
         def agreed() -> bool:
-            if not self.order.holds_without(queue):
+            if len(self._losing_queues) > 1 and not self.order.holds_without(queue):
                 return False
             if not session.preemptive(self.gang.queue, pod_class):
                 return False
@@ -220,7 +223,7 @@ class ReclaimSearch:
         running = self.running
         mask = np.zeros(len(self.session.node_table.names) + 1, dtype=np.bool_)
         may_go = self.reclaimable[running.queue] & (running.queue != self.gang.queue)
-        may_go &= self.session.status[running.pods] == PodStatus.RUNNING
+        may_go &= self.session.status[running.pods] == StatusCode.RUNNING
         mask[running.node[may_go]] = True
         return mask[:-1]  # the last entry is for pods without a node
 
@@ -345,7 +348,7 @@ class ReclaimSearch:
         of_queue, of_class, pair = running.pairs
         is_losing = np.isin(of_queue, self._losing_queues)
         may_go: Mask = (vetoes.may_lose(of_queue, of_class) & is_losing)[pair]
-        may_go &= (running.node >= 0) & (session.status[running.pods] != PodStatus.RELEASING)
+        may_go &= (running.node >= 0) & (session.status[running.pods] != StatusCode.RELEASING)
         if session.gangs_are_spared and not self.breaking:
             group = session.snapshot.pods.group[running.pods]
             may_go &= session.ready_counts[group] > session.snapshot.groups.min_member[group]

@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows, Times
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.whole_gangs import Plan
 from scheduler.engine.session import Session
@@ -89,6 +89,6 @@ def _waiting_since(session: Session) -> Times:
     """
     pods = session.snapshot.pods
     since = session.snapshot.groups.created.copy()
-    waiting = np.flatnonzero(pods.status == PodStatus.PENDING)
+    waiting = np.flatnonzero(pods.status == StatusCode.PENDING)
     np.maximum.at(since, pods.group[waiting], pods.created[waiting])
     return np.minimum(since, session.snapshot.taken_at)

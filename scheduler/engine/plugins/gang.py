@@ -57,9 +57,9 @@ class GangPlugin(Plugin):
         return f"task {self.session.snapshot.classes.roles[number]}"
 
     def job_ready(self, gang: Gang) -> bool:
-        return gang.ready >= gang.min_member and all(
-            role.ready >= role.minimum for role in _roles(gang)
-        )
+        if gang.ready < gang.min_member or not gang.roles:  # most have no roles
+            return gang.ready >= gang.min_member
+        return all(role.ready >= role.minimum for role in _roles(gang))
 
     def job_pipelined(self, gang: Gang) -> Vote:
         enough = gang.ready + gang.waiting >= gang.min_member

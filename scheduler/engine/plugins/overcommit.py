@@ -26,6 +26,7 @@ class Overcommit(Plugin):
     """Argument: `overcommit-factor`, 1.2 unless given; below 1 it is read as 1.2."""
 
     name = "overcommit"
+    refuses_by_minimum = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

@@ -16,10 +16,14 @@ from scheduler.engine.refusals import Refusal, Shortfall
 from scheduler.engine.state.gang import Gang
 from scheduler.engine.state.queue_quotas import Quotas
 
+_FEW = 4
+"""Up to so many queues are looked at one by one."""
+
 
 class SharePlugin(Plugin):
     """A plugin that computes `Quotas` when the session opens."""
 
+    refuses_by_minimum = True
     figures: Quotas
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
@@ -161,7 +165,15 @@ class SharePlugin(Plugin):
         return np.zeros(len(self.session.snapshot.resources), dtype=np.int64)
 
     def has_too_much(self, queues: Rows) -> Mask:
-        return self.is_above(queues)
+        if len(queues) > _FEW:
+            return self.is_above(queues)
+        return np.array([self._has_too_much(queue) for queue in queues.tolist()], dtype=np.bool_)
+
+    def _has_too_much(self, queue: int) -> bool:
+        """The same for one queue, in plain numbers: asked for each gang that reclaims."""
+        allocated = self.session.queue_usage.allocated[queue].tolist()
+        deserved = self.figures.deserved_rows[queue]
+        return any(allocated[dim] > deserved[dim] for dim, _ in self.session.queue_resources)
 
     def is_above(self, queues: Rows, gone: Amounts | int = 0) -> Mask:
         """More than it deserves of something, also when this is gone."""

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler.domain.codes import PhaseCode, StatusCode
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.pod_conditions import POD
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.tables import Codes
-from scheduler.domain.workloads import Phase, PodStatus
 from scheduler.engine.decisions import PodCondition
 from scheduler.engine.report.explain import explain
 from scheduler.engine.report.wording import Wording, once_released
@@ -47,8 +47,8 @@ def with_elastic_pods(session: Session, counts: Amounts, phases: Codes) -> Mask:
     """
     if session.snapshot.is_watched or session.plugin("gang") is None:
         return np.zeros(len(phases), dtype=np.bool_)
-    wanting = counts[:, PodStatus.PENDING] + counts[:, PodStatus.PIPELINED]
-    found: Mask = session.snapshot.groups.alive & (phases == Phase.RUNNING) & (wanting > 0)
+    wanting = counts[:, StatusCode.PENDING] + counts[:, StatusCode.PIPELINED]
+    found: Mask = session.snapshot.groups.alive & (phases == PhaseCode.RUNNING) & (wanting > 0)
     return found
 
 
@@ -99,7 +99,7 @@ class ElasticPods:
         kept = set(gang.held)
         if gang.waiting:
             pods = tasks.pods_of(gang.row)
-            kept.update(pods[self._session.status[pods] == PodStatus.PIPELINED].tolist())
+            kept.update(pods[self._session.status[pods] == StatusCode.PIPELINED].tolist())
         return sorted(kept, key=tasks.pod_key)
 
     def _words(

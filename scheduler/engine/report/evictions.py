@@ -32,32 +32,34 @@ class Meeting(NamedTuple):
     depth: int = 0
 
 
-class NamedAmounts:
-    """Amounts with names, each made once: what one victim leaves is what the next one finds."""
+class NamedSums:
+    """Sums with names, each made once: what one victim leaves is what the next one finds."""
 
-    def __init__(self, session: Session, *, zeros: bool) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._zeros = zeros
         self._made: dict[bytes, Resources] = {}
 
     def of(self, values: Amounts) -> Resources:
         key = values.tobytes()
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = named_amounts(self._session, values, zeros=self._zeros)
+            found = self._made[key] = named_amounts(self._session, values, zeros=True)
         return found
 
 
 def all_evictions(session: Session) -> tuple[Evict, ...]:
     meetings: dict[tuple[int, int], Meeting] = {}
-    sums = NamedAmounts(session, zeros=True)
-    requests = NamedAmounts(session, zeros=False)
+    sums = NamedSums(session)
+    requests: dict[int, Resources] = {}
     found = []
     for operation in session.evictions:
         pair = (operation.gang.queue, _taking_queue(operation))
         if pair not in meetings:
             meetings[pair] = _meeting(session, *pair)
-        found.append(_eviction(session, operation, meetings[pair], sums, requests))
+        pod_class = operation.pod_class
+        if pod_class not in requests:
+            requests[pod_class] = named_amounts(session, session.request[pod_class])
+        found.append(_eviction(session, operation, meetings[pair], sums, requests[pod_class]))
     return tuple(found)
 
 
@@ -89,8 +91,8 @@ def _eviction(
     session: Session,
     operation: Operation,
     meeting: Meeting,
-    sums: NamedAmounts,
-    requests: NamedAmounts,
+    sums: NamedSums,
+    request: Resources,
 ) -> Evict:
     gang = operation.gang
     (pod,) = operation.pods
@@ -116,7 +118,7 @@ def _eviction(
         deserved=meeting.deserved,
         guarantee=meeting.guarantee,
         grounds=grounds_of(session, operation),
-        request=requests.of(session.request[operation.pod_class]),
+        request=request,
         ran_seconds=_seconds_run(session, pod),
     )
 
@@ -141,6 +143,12 @@ def eviction_reason(action: str) -> str:
 
 def grounds_of(session: Session, operation: Operation) -> Grounds:
     """Found once for all evictions that were decided together and are alike."""
+    if operation.grounds is None:
+        operation.grounds = _shared_grounds(session, operation)
+    return operation.grounds
+
+
+def _shared_grounds(session: Session, operation: Operation) -> Grounds:
     taker = operation.beneficiary
     key = (
         operation.action,
@@ -159,7 +167,7 @@ def _new_grounds(session: Session, operation: Operation) -> Grounds:
     grounds = Grounds(rule)
     taker = operation.beneficiary
     if taker is not None:
-        grounds = replace(grounds, priority=taker.priority, victim_priority=operation.gang.priority)
+        grounds = Grounds(rule, priority=taker.priority, victim_priority=operation.gang.priority)
     choice = operation.choice
     if choice is not None:
         grounds = replace(

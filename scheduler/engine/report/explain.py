@@ -35,6 +35,7 @@ from scheduler.engine.report.lacking_room import (
     short_of_quota,
 )
 from scheduler.engine.report.too_large import exceeds_capability, exceeds_cluster, no_node_fits
+from scheduler.engine.reservations import leaving_for, sessions_left
 from scheduler.engine.session import Session
 from scheduler.engine.state.gang import Gang
 
@@ -122,7 +123,13 @@ def signature(session: Session, gang: Gang) -> tuple[object, ...]:
         gang.blocked,
         gang.refusal,
     )
-    needs = (groups.min_resources[gang.row].tobytes(), *needed_classes(session, gang))
-    if gang.roles or gang.waiting or session.position_in_line(gang):
+    classes = needed_classes(session, gang)
+    needs = (groups.min_resources[gang.row].tobytes(), *classes)
+    if gang.roles or session.position_in_line(gang):
         return (*texts, *state, *needs, gang.key)  # like no other
-    return (*texts, *state, *needs)
+    if not gang.waiting:
+        return (*texts, *state, *needs)
+    if classes or gang.ready + gang.waiting < gang.min_member:
+        return (*texts, *state, *needs, gang.key)
+    # All its pods have a place: what is said of it is for whom it waits, and for how long.
+    return (*texts, *state, *needs, leaving_for(session, gang), sessions_left(session, gang))

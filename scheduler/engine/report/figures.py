@@ -31,7 +31,7 @@ def _named(session: Session, values: list[int], zeros: bool) -> Resources:
         value = values[dim]
         if (value or zeros) and value < NO_LIMIT:
             named[name] = value
-    return Resources(named)
+    return Resources.in_order(named)
 
 
 @dataclass(frozen=True, slots=True)

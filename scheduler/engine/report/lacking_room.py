@@ -213,7 +213,7 @@ def over_deserved(session: Session, gang: Gang) -> Finding | None:
         session.preemptive(gang.queue, pod_class) for pod_class in needed_classes(session, gang)
     ):
         return None
-    check = _first_failed(session, gang, "deserved")
+    check = _used_up_share(session, gang)
     if check is None:
         return None
     amount = partial(format_quantity, check.resource)
@@ -226,11 +226,18 @@ def over_deserved(session: Session, gang: Gang) -> Finding | None:
     return Finding(ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE, message, figures)
 
 
-def _first_failed(session: Session, gang: Gang, name: str) -> Check | None:
-    for check in checks_of(session, gang):
-        if check.name == name and not check.passed:
+def _used_up_share(session: Session, gang: Gang) -> Check | None:
+    """Of a resource that the cluster has too little of, if there is one: that is what it lacks."""
+    lacking = {check.resource for check in _failed(session, gang, "cluster")}
+    shares = _failed(session, gang, "deserved")
+    for check in shares:
+        if check.resource in lacking:
             return check
-    return None
+    return next(iter(shares), None)
+
+
+def _failed(session: Session, gang: Gang, name: str) -> list[Check]:
+    return [check for check in checks_of(session, gang) if check.name == name and not check.passed]
 
 
 def pod_rules_not_met(session: Session, gang: Gang) -> Finding | None:
@@ -298,9 +305,9 @@ def cluster_busy(session: Session, gang: Gang) -> Finding | None:
     """Too little is free on all nodes together, or none of it where the pods may run."""
     if not _lacks_room(session, gang):
         return None
-    failed = _first_failed(session, gang, "cluster")
-    if failed is not None:
-        return _busy_finding(failed, gang)
+    failed = _failed(session, gang, "cluster")
+    if failed:
+        return _busy_finding(failed[0], gang)
     resource = session.snapshot.resources[scarcest_resource(session, gang)]
     figures = {"resource": resource, **placeable_figures(gang)}
     return Finding(ReasonCode.CLUSTER_BUSY, "No node has room for it now.", figures)

@@ -225,8 +225,8 @@ class Reporter:
             if id(grounds) not in said:
                 said[id(grounds)] = event_words(operation.action, grounds.as_dict())
             words = said[id(grounds)]
-            for pod in operation.pods:
-                self._event("Normal", "Evict", words, "pod", keys[pod])
+            (pod,) = operation.pods
+            self.result.events.append(Event("Normal", "Evict", words, "pod", keys[pod]))
 
     def _tell_of_shed(self) -> None:
         """A gang that gave up what it had is told of, and so is its queue."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from scheduler.domain.codes import PhaseCode, StatusCode
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_READY, IS_SCHEDULED, Codes
-from scheduler.domain.workloads import Phase, PodStatus
+from scheduler.domain.workloads import Phase
 from scheduler.engine.decisions import Bind, Outcome, PhaseChange, Reservation
 from scheduler.engine.plugins.gang import roles_count
 from scheduler.engine.report.elastic_pods import with_elastic_pods
@@ -54,15 +55,15 @@ def final_phases(session: Session, counts: Amounts, unschedulable: Mask) -> Code
     Else by how many pods got as far as a node.
     """
     groups = session.snapshot.groups
-    completed = counts[:, PodStatus.SUCCEEDED] + counts[:, PodStatus.FAILED]
+    completed = counts[:, StatusCode.SUCCEEDED] + counts[:, StatusCode.FAILED]
     scheduled = _scheduled(session, counts)
     has_enough = scheduled >= np.maximum(1, groups.min_member)
-    phases = np.full(len(groups), Phase.PENDING, dtype=np.int8)
-    phases[session.phases == Phase.INQUEUE] = Phase.INQUEUE
-    phases[has_enough] = Phase.RUNNING
-    phases[has_enough & (completed == scheduled)] = Phase.COMPLETED
-    phases[unschedulable & (counts[:, PodStatus.RUNNING] > 0)] = Phase.UNKNOWN
-    phases[list(session.shed_gangs)] = Phase.PENDING
+    phases = np.full(len(groups), PhaseCode.PENDING, dtype=np.int8)
+    phases[session.phases == PhaseCode.INQUEUE] = PhaseCode.INQUEUE
+    phases[has_enough] = PhaseCode.RUNNING
+    phases[has_enough & (completed == scheduled)] = PhaseCode.COMPLETED
+    phases[unschedulable & (counts[:, StatusCode.RUNNING] > 0)] = PhaseCode.UNKNOWN
+    phases[list(session.shed_gangs)] = PhaseCode.PENDING
     is_known = groups.alive & (groups.queue >= 0)
     return np.where(is_known, phases, groups.phase).astype(np.int8)
 
@@ -83,7 +84,7 @@ def only_leaving(session: Session, counts: Amounts) -> Mask:
 
     Nothing is said of them yet.
     """
-    waiting = counts[:, PodStatus.PENDING] + counts[:, PodStatus.PIPELINED]
+    waiting = counts[:, StatusCode.PENDING] + counts[:, StatusCode.PIPELINED]
     minimum = np.maximum(1, session.snapshot.groups.min_member)
     leaving: Mask = (_scheduled(session, counts) >= minimum) & (waiting == 0)
     leaving[list(session.shed_gangs)] = False
@@ -93,14 +94,14 @@ def only_leaving(session: Session, counts: Amounts) -> Mask:
 def _scheduled(session: Session, counts: Amounts) -> Amounts:
     """Pods that got as far as a node, those on their way out of it included."""
     scheduled: Amounts = (
-        counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, PodStatus.RELEASING] - _nowhere(session)
+        counts[:, IS_SCHEDULED].sum(axis=1) + counts[:, StatusCode.RELEASING] - _nowhere(session)
     )
     return scheduled
 
 
 def _nowhere(session: Session) -> Amounts:
     """Pods that are going without ever having had a node."""
-    rows = np.flatnonzero((session.status == PodStatus.RELEASING) & (session.nodes == -1))
+    rows = np.flatnonzero((session.status == StatusCode.RELEASING) & (session.nodes == -1))
     return np.bincount(session.snapshot.pods.group[rows], minlength=len(session.snapshot.groups))
 
 
@@ -150,7 +151,7 @@ def outcome_of(session: Session, at_open: Figures) -> Outcome:
     counts = final_counts(session)
     short = _short_and_not_leaving(session, counts)
     phases = final_phases(session, counts, _unschedulable(session, short))
-    waiting = short & (phases != Phase.COMPLETED)
+    waiting = short & (phases != PhaseCode.COMPLETED)
     waiting |= left_to_another(session)
     report = write_report(session, waiting, with_elastic_pods(session, counts, phases) & ~waiting)
     return replace(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.reasons import ReasonCode, reason_entry
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.decisions import Reason
 from scheduler.engine.report.checks import needed_pods, nodes_short_of
 from scheduler.engine.session import Session
@@ -70,7 +70,7 @@ class Wording:
         reason that its gang has.
         """
         key = self._session.snapshot.pods.key[pod]
-        if pod in gang.held or self._session.status[pod] == PodStatus.PIPELINED:
+        if pod in gang.held or self._session.status[pod] == StatusCode.PIPELINED:
             return "Unschedulable", once_released(key)
         if number < gang.placeable - gang.ready and reason_entry(why.code).can_pass:
             text = f"pod {key} can possibly be scheduled once minAvailable is satisfied"

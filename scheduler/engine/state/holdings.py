@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Ints, Rows
-from scheduler.domain.workloads import PodStatus
 from scheduler.engine.session import Session
 from scheduler.engine.state.nodes import SessionNodeTable
 from scheduler.engine.state.queue_tree import SessionQueueTree
@@ -62,9 +62,9 @@ def _holdings(session: Session) -> Holdings:
     status = session.status
     is_on_node = session.nodes >= 0
     leaving = _by_queue(
-        session, ((status == PodStatus.RELEASING) | (status == PodStatus.UNKNOWN)) & is_on_node
+        session, ((status == StatusCode.RELEASING) | (status == StatusCode.UNKNOWN)) & is_on_node
     )
-    promised = _by_queue(session, status == PodStatus.PIPELINED)
+    promised = _by_queue(session, status == StatusCode.PIPELINED)
     nowhere = _by_queue(session, IS_ALLOCATED[status] & ~is_on_node)
     booked = (
         session.queue_usage.allocated
@@ -124,7 +124,7 @@ def asked_for(session: Session, never: Collection[int]) -> Amounts:
     pending = session.snapshot.aggregates.group_pending.copy()
     pending[list(never)] = 0
     given = _by_queue(
-        session, (pods.status == PodStatus.PENDING) & (session.status != PodStatus.PENDING)
+        session, (pods.status == StatusCode.PENDING) & (session.status != StatusCode.PENDING)
     )
     asking = np.flatnonzero(pending.any(axis=1))
     asked: Amounts = np.maximum(0, by_queue(session, asking, pending[asking]) - given)

@@ -112,20 +112,25 @@ def _change(amounts: Amounts, nodes: Places, request: Amounts, sign: int) -> Non
     if len(nodes) == 1:
         amounts[:, nodes[0]] += request * sign
         return
-    counts = Counter(nodes)
-    amounts[:, list(counts)] += request[:, None] * (np.array(list(counts.values())) * sign)
+    different = len(set(nodes))
+    if different == 1:
+        amounts[:, nodes[0]] += request * (sign * len(nodes))
+    elif different == len(nodes):
+        amounts[:, nodes] += request[:, None] * sign
+    else:
+        counts = Counter(nodes)
+        amounts[:, list(counts)] += request[:, None] * (np.array(list(counts.values())) * sign)
 
 
 def copies(room: Amounts, request: Amounts) -> Amounts:
     """How many pods of this request each column of `room` takes, at least 0; `request` must ask for
     something.
     """
-    dims = np.flatnonzero(request > 0)
-    counts = room[dims[0]] // request[dims[0]]
-    for dim in dims[1:]:
-        counts = np.minimum(counts, room[dim] // request[dim])
-    result: Amounts = np.maximum(counts, 0)
-    return result
+    first, *others = [(dim, amount) for dim, amount in enumerate(request.tolist()) if amount > 0]
+    counts: Amounts = room[first[0]] // first[1]
+    for dim, amount in others:
+        np.minimum(counts, room[dim] // amount, out=counts)
+    return np.maximum(counts, 0, out=counts)
 
 
 def fits(room: Amounts, request: Amounts) -> Mask:
@@ -208,6 +213,11 @@ class NodeScores:
         help.
         """
         return bool((self.suitable & fits(self.node_table.allocatable, self.request)).any())
+
+    @property
+    def follow_from_use(self) -> bool:
+        """Whether scores stay the same as long as no pod is put on a node or taken off."""
+        return self.scorer is None or self.scorer.follows_from_use
 
     def scores_of(self, nodes: Rows) -> Scores:
         """The score of each of these nodes, whether or not it has room."""

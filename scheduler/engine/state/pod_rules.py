@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.pod_rules import HOSTNAME, PodSelector, PodTerm, Spread
 from scheduler.domain.tables import OCCUPIES_NODE, Rows, status_mask
@@ -368,7 +369,7 @@ class PodRuleCounts:
         is_counted = _TAKES_A_PLACE[session.status] & (session.nodes >= 0)
         is_counted &= classes[session.pod_classes]
         pods = np.flatnonzero(is_counted)
-        are_staying = session.status[pods] != PodStatus.RELEASING
+        are_staying = session.status[pods] != StatusCode.RELEASING
         nodes = session.nodes[pods].astype(np.intp)
         counts.add_many(nodes, np.ones(len(pods), dtype=np.int64), are_staying)
         if selectors:

@@ -6,10 +6,10 @@ from itertools import count
 
 import numpy as np
 
+from scheduler.domain.codes import PhaseCode
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_ALLOCATED, Rows, sums_by
-from scheduler.domain.workloads import Phase
 from scheduler.engine.state.queue_specs import QueueSpecs
 from scheduler.engine.state.queue_tree import SessionQueueTree
 
@@ -86,8 +86,8 @@ def inqueue_amounts(snapshot: Snapshot, rows: Rows) -> Amounts:
     sums = snapshot.aggregates
     placed = sums.group_counts[rows][:, IS_ALLOCATED].sum(axis=1)
     phase = groups.phase[rows]
-    counts = (phase == Phase.INQUEUE) | (
-        (phase == Phase.RUNNING) & (placed >= groups.min_member[rows])
+    counts = (phase == PhaseCode.INQUEUE) | (
+        (phase == PhaseCode.RUNNING) & (placed >= groups.min_member[rows])
     )
     counts &= groups.has_min_resources[rows]
     missing = np.maximum(0, groups.min_resources[rows] - sums.group_allocated[rows])

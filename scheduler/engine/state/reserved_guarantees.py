@@ -136,7 +136,7 @@ class ReservedGuarantees:
         beyond = session.queue_usage.allocated - self._freed_by_queue(gone) - self._quotas.deserved
         total = np.zeros_like(self._quotas.total)
         for queue, rows in self._losing_groups.items():
-            total += _within(_parts_alone(session, rows, held[rows]), beyond[queue])
+            total += within(_parts_alone(session, rows, held[rows]), beyond[queue])
         return total
 
     def _take_evicted(self, held: Amounts) -> None:
@@ -156,7 +156,7 @@ class ReservedGuarantees:
         return found
 
 
-def _within(amounts: Amounts, limit: Amounts) -> Amounts:
+def within(amounts: Amounts, limit: Amounts) -> Amounts:
     """Of each resource, the sum of the smallest amounts that stays within the limit."""
     sums = np.cumsum(np.sort(amounts, axis=0), axis=0)
     within: Amounts = np.where(sums <= limit, sums, 0).max(axis=0, initial=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -45,6 +46,7 @@ class Tasks:
         self._pending: dict[int, list[int]] = {}
         # By podgroup, and how many changes of gangs there were by then
         self._unplaced: dict[int, tuple[int, list[int]]] = {}
+        self._runs: dict[int, tuple[int, list[tuple[int, int]]]] = {}
 
     def pods_of(self, row: int) -> Rows:
         """All pods of a podgroup."""
@@ -101,6 +103,22 @@ class Tasks:
     def missing_pods(self, gang: Gang, *, at_least: int = 0) -> list[int]:
         """The pods that the gang still needs a place for, in task order."""
         return self.unplaced_pods(gang)[: max(at_least, gang.missing)]
+
+    def missing_runs(self, gang: Gang) -> list[tuple[int, int]]:
+        """The same as runs of alike pods: their class, and how many there are. Not to be changed:
+        it is kept until gangs change.
+        """
+        changes = len(self._session.touched_gangs)
+        found = self._runs.get(gang.row)
+        if found is None or found[0] != changes:
+            found = self._runs[gang.row] = (changes, self._find_runs(self.missing_pods(gang)))
+        return found[1]
+
+    def _find_runs(self, pods: list[int]) -> list[tuple[int, int]]:
+        if len(pods) == 1:
+            return [(int(self._session.pod_classes[pods[0]]), 1)]
+        pod_classes = self._session.pod_classes[pods].tolist() if pods else []
+        return [(pod_class, len(list(run))) for pod_class, run in groupby(pod_classes)]
 
     def _pending_at_open(self, gang: Gang) -> list[int]:
         """Its pods without a place when the session opened, in task order."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
 from scheduler.domain.queues import DequeueStrategy
 from scheduler.domain.tables import Rows
-from scheduler.domain.workloads import PodStatus
 
 if TYPE_CHECKING:
     from scheduler.engine.session import Session
@@ -31,7 +31,7 @@ def beyond_all_nodes(session: Session) -> Mask:
     if not session.needs_whole_gangs or not found.any():
         return np.zeros(len(groups), dtype=np.bool_)
     found &= ~_strict_queues(session)[groups.queue]
-    waiting = np.flatnonzero(pods.status == PodStatus.PENDING)
+    waiting = np.flatnonzero(pods.status == StatusCode.PENDING)
     found[pods.group[waiting[_fits_somewhere(session, waiting)]]] = False
     found[pods.group[waiting[pods.reserved_node[waiting] >= 0]]] = False
     return found

@@ -172,14 +172,13 @@ def places_of_queues() -> Places:
 
 def effective_grants(queue: str) -> list[tuple[Grant, bool]]:
     """All grants that count on a queue, and whether each is inherited from above."""
-    way = _way_up(queue)
+    way = _way_up(queue, queue_parents())
     grants = Grant.objects.filter(queue__name__in=way).select_related("user", "group", "queue")
     return [(grant, grant.queue.name != queue) for grant in grants]
 
 
-def _way_up(queue: str) -> list[str]:
+def _way_up(queue: str, parents: Mapping[str, str]) -> list[str]:
     """The queue and all above it, the nearest first."""
-    parents = queue_parents()
     way: list[str] = []
     current = queue
     while current and current not in way:
@@ -190,10 +189,20 @@ def _way_up(queue: str) -> list[str]:
 
 def owner_of(queue: str) -> str:
     """The owner of the queue, or of the nearest queue above that names one; else ""."""
-    way = _way_up(queue)
-    owned = Queue.objects.filter(name__in=way).exclude(owner="")
+    return owners_of([queue])[queue]
+
+
+def owners_of(queues: Iterable[str]) -> dict[str, str]:
+    """As `owner_of`, of many queues."""
+    parents = queue_parents()
+    ways = {queue: _way_up(queue, parents) for queue in queues}
+    named = {name for way in ways.values() for name in way}
+    owned = Queue.objects.filter(name__in=named).exclude(owner="")
     owners = dict(owned.values_list("name", "owner"))
-    return next((owners[name] for name in way if name in owners), "")
+    found = {}
+    for queue, way in ways.items():
+        found[queue] = next((owners[name] for name in way if name in owners), "")
+    return found
 
 
 def grants_of(user: Any) -> list[Grant]:

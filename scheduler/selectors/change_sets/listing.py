@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from django.db.models import QuerySet
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
 
 from scheduler.domain.access import Access, Permission
 from scheduler.domain.change_sets import QUEUE, ChangeItem, SetState
 from scheduler.domain.queues import ROOT
-from scheduler.models import AuditEntry, ChangeSet, Queue
+from scheduler.models import AuditEntry, ChangeSet, Queue, SafeWindow
 
 
 def visible_sets(access: Access, reader: str) -> QuerySet[ChangeSet]:
-    """Those whose queues the reader may all see.
+    """Those whose queues the reader may all see, and that of its safe window.
 
     Its author sees it too when a queue of it was deleted since. The policy and nodes can be seen
-    by everybody who sees any queue.
+    by everybody who sees any queue. A set without queues is another tenant's business, though, if
+    its author has no role on the whole cluster: its name and author are not told.
     """
     sets = ChangeSet.objects.all()
     if access.sees_everything:
@@ -25,13 +27,27 @@ def visible_sets(access: Access, reader: str) -> QuerySet[ChangeSet]:
     if not access.may_anywhere(Permission.VIEW):
         return sets.none()
     known = frozenset(Queue.objects.values_list("name", flat=True))
+    held = dict(SafeWindow.objects.values_list("change_set_id", "queue"))
+    tenants = _authors_below_root()
     seen = []
     for number, author, queues in sets.values_list("pk", "author", "queues"):
+        if number in held:
+            queues = [*queues, held[number]]
         if author == reader:
             queues = [name for name in queues if name in known]
+        elif not queues and author in tenants:
+            continue
         if all(access.may(Permission.VIEW, name) for name in queues):
             seen.append(number)
     return sets.filter(pk__in=seen)
+
+
+def _authors_below_root() -> frozenset[str]:
+    """Accounts without a role on the whole cluster."""
+    on_root = Q(grants__queue__name=ROOT) | Q(groups__grants__queue__name=ROOT)
+    users = get_user_model().objects.exclude(is_superuser=True)
+    of_cluster = users.filter(on_root).values("pk")
+    return frozenset(users.exclude(pk__in=of_cluster).values_list("username", flat=True))
 
 
 def set_of_entry(entry: AuditEntry, access: Access, reader: str) -> ChangeSet | None:

@@ -53,8 +53,8 @@ def policy_text_now() -> str:
     return state.policy.text
 
 
-def total_after(items: Iterable[ChangeItem]) -> Resources | None:
-    """What all ready nodes would have together; None where there would be none."""
+def total_after(items: Iterable[ChangeItem], lost: Iterable[str] = ()) -> Resources | None:
+    """What all ready nodes but the lost ones would have; None where there would be none."""
     room: dict[str, Resources] = {}
     for name, amounts in Node.objects.filter(ready=True).values_list("name", "allocatable"):
         room[name] = amounts
@@ -65,6 +65,8 @@ def total_after(items: Iterable[ChangeItem]) -> Resources | None:
                 node = read_node(item.wanted).value
                 if node is not None and node.ready:
                     room[item.name] = node.allocatable
+    for name in lost:
+        room.pop(name, None)
     if room:
         return total(room.values())
     return None

@@ -20,7 +20,7 @@ from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.shown_phases import STOPPING, shown_phase
 from scheduler.models import ExpectedStart, Job, Pod, PodGroup, Queue
 from scheduler.models.workload import LIVE_PHASES
-from scheduler.selectors.jobs.start_times import expected_starts
+from scheduler.selectors.jobs.start_times import starts_of_waiting
 
 WAITING = ("Pending", "Inqueue")
 REASON_CODES = tuple(code.value for code in ReasonCode)
@@ -353,7 +353,7 @@ def job_rows(groups: Sequence[PodGroup]) -> tuple[JobRow, ...]:
     The queue and job must have been selected with them.
     """
     members, requests = _members_by_group([group.pk for group in groups])
-    expected = expected_starts(group.pk for group in groups if group.phase in WAITING)
+    expected = starts_of_waiting(groups)
     rows = []
     for group in groups:
         row = _job_row(group, members.get(group.pk, {}), requests.get(group.pk, NOTHING))

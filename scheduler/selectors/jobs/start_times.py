@@ -13,7 +13,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from scheduler.domain.gang_sizes import SIZE_WORDS
-from scheduler.models import ExpectedStart, LookAhead, StartForecast
+from scheduler.models import ExpectedStart, LookAhead, PodGroup, StartForecast
+from scheduler.selectors.jobs.gangs import WAITING
 from scheduler.selectors.queues.objects import names_in_records
 from scheduler.selectors.queues.reused_names import records_of
 
@@ -34,6 +35,12 @@ def expected_starts(podgroups: Iterable[int]) -> dict[int, ExpectedStart]:
     if not numbers:
         return {}
     return ExpectedStart.objects.in_bulk(numbers)
+
+
+def starts_of_waiting(groups: Iterable[PodGroup | None]) -> dict[int, ExpectedStart]:
+    """The same of those of these podgroups that wait: what has started needs no forecast."""
+    waiting = [group.pk for group in groups if group is not None and group.phase in WAITING]
+    return expected_starts(waiting)
 
 
 def last_look() -> LookAhead | None:

@@ -8,14 +8,18 @@ index alone. Only where it reaches a limit are the pods themselves looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from scheduler.admission.facts import Backlog, Facts
+from scheduler.admission.facts import QUEUE_ANNOTATION, Backlog, Facts, QueueLimits
 from scheduler.admission.rules.backlogs import BACKLOG_RULES
 from scheduler.admission.violations import Verdict
+from scheduler.domain.queue_fields import LIMIT_FIELDS, names_in
+from scheduler.models import Namespace
 from scheduler.models.bulk import fetch
 from scheduler.models.workload import LIVE_PHASES
+
+MOST_STEPS = 100  # on the way up; a ring of parents ends there
 
 _LIVE = ", ".join(f"'{phase}'" for phase in LIVE_PHASES)
 _WAITS = "g.phase IN ('Pending', 'Inqueue')"
@@ -50,15 +54,16 @@ def exactly(facts: Facts) -> Facts:
     """The same facts with what really waits."""
     in_queues = {}
     for name, bound in facts.queue_backlogs.items():
-        in_queues[name] = _exact(_OF_QUEUE, name, bound)
+        in_queues[name] = _exact(_OF_QUEUE, [name], bound)
     return replace(
         facts,
         queue_backlogs=in_queues,
-        user_backlog=_exact(_OF_USER, facts.user, facts.user_backlog),
+        user_backlog=_exact(_OF_USER, [facts.user], facts.user_backlog),
+        queue_limits=_with_counts(facts.queue_limits, facts.user, _exact),
     )
 
 
-def _exact(whose: str, who: str, bound: Backlog) -> Backlog:
+def _exact(whose: str, who: Sequence[object], bound: Backlog) -> Backlog:
     """A job's pods wait from the beginning, also those that are still to be made.
 
     Pods from outside wait when they are there.
@@ -72,9 +77,97 @@ def _exact(whose: str, who: str, bound: Backlog) -> Backlog:
         f"SELECT (SELECT COALESCE(sum(g.size), 0) {gangs} AND g.job_id IS NOT NULL), "
         f"(SELECT count(*) {pods} AND g.job_id IS NOT NULL AND p.phase <> 'Pending'), "
         f"(SELECT count(*) {pods} AND g.job_id IS NULL AND p.phase = 'Pending')",
-        [who, who, who],
+        [*who, *who, *who],
     )
     return Backlog(bound.jobs, max(0, of_jobs - begun) + from_outside)
+
+
+# Limits of the queues above
+
+_LIMITS = tuple(field.name for field in LIMIT_FIELDS)
+_HAS_LIMIT = " OR ".join(f"{name} IS NOT NULL" for name in _LIMITS)
+_WAY_UP = f"""
+WITH RECURSIVE way_up AS (
+  SELECT name AS leaf, 0 AS steps, id, parent_id FROM scheduler_queue
+  WHERE deleted_at IS NULL AND name IN ({{names}})
+  UNION ALL
+  SELECT below.leaf, below.steps + 1, above.id, above.parent_id
+  FROM scheduler_queue above JOIN way_up below ON above.id = below.parent_id
+  WHERE below.steps < {MOST_STEPS}
+)
+SELECT way_up.leaf, q.name, q.id, q.namespaces, {", ".join(_LIMITS)}
+FROM way_up JOIN scheduler_queue q ON q.id = way_up.id
+WHERE {_HAS_LIMIT} OR q.namespaces <> '' ORDER BY way_up.leaf, way_up.steps
+"""
+_BELOW = """g.queue_id IN (
+  WITH RECURSIVE below AS (
+    SELECT id FROM scheduler_queue WHERE id = %s
+    UNION
+    SELECT q.id FROM scheduler_queue q JOIN below ON q.parent_id = below.id
+  )
+  SELECT id FROM below
+)"""
+_OF_USER_BELOW = f"{_BELOW} AND {_OF_USER}"
+
+
+def with_queue_limits(facts: Facts) -> Facts:
+    """With the limits of these queues and of those above them, and a bound on what waits there."""
+    if not facts.queue_backlogs:
+        return facts
+    limits = limits_on_the_way(sorted(facts.queue_backlogs))
+    return replace(facts, queue_limits=_with_counts(limits, facts.user, _bound_below))
+
+
+def limits_on_the_way(queues: Sequence[str]) -> dict[str, tuple[QueueLimits, ...]]:
+    """By queue, the limits and namespaces that it and the queues above name, the nearest first.
+
+    Nothing is counted. Queues without any are left out.
+    """
+    if not queues:
+        return {}
+    names = ", ".join(["%s"] * len(queues))
+    found: dict[str, list[QueueLimits]] = {}
+    for leaf, name, key, namespaces, *values in fetch(_WAY_UP.format(names=names), list(queues)):
+        limits = dict(zip(_LIMITS, values, strict=True))
+        own = QueueLimits(name, key, **limits, namespaces=tuple(names_in(namespaces)))
+        found.setdefault(leaf, []).append(own)
+    return {leaf: tuple(limits) for leaf, limits in found.items()}
+
+
+def limits_now(queue: str, user: str) -> tuple[QueueLimits, ...]:
+    """The same of one queue, with what waits now, and what waits of this user."""
+    bounds = _with_counts(limits_on_the_way([queue]), user, _bound_below)
+    return _with_counts(bounds, user, _exact).get(queue, ())
+
+
+Count = Callable[[str, Sequence[object], Backlog], Backlog]
+
+
+def _with_counts(
+    limits: Mapping[str, tuple[QueueLimits, ...]], user: str, count: Count
+) -> dict[str, tuple[QueueLimits, ...]]:
+    """What waits below each, where one of its limits is about that; each queue is counted once."""
+    counted: dict[int, QueueLimits] = {}
+    for path in limits.values():
+        for own in path:
+            if own.key not in counted:
+                counted[own.key] = _counted(own, user, count)
+    return {leaf: tuple(counted[own.key] for own in path) for leaf, path in limits.items()}
+
+
+def _counted(limits: QueueLimits, user: str, count: Count) -> QueueLimits:
+    waiting = limits.waiting
+    of_user = limits.waiting_of_user
+    if limits.counts_all:
+        waiting = count(_BELOW, [limits.key], waiting)
+    if limits.counts_user and user:
+        of_user = count(_OF_USER_BELOW, [limits.key, user], of_user)
+    return replace(limits, waiting=waiting, waiting_of_user=of_user)
+
+
+def _bound_below(whose: str, who: Sequence[object], _: Backlog) -> Backlog:
+    ((jobs, pods),) = fetch(_bound(whose), list(who))
+    return Backlog(jobs, pods)
 
 
 def judged(judge: Callable[[Facts], Verdict], facts: Facts) -> Verdict:
@@ -101,3 +194,9 @@ def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
         near.append(limit and (number + 1) * 2 > limit)
     near += [limit and (number + pods) * 2 > limit for number, limit in pod_pairs]
     return any(near)
+
+
+def namespaces_with_default(queue: str) -> list[str]:
+    """Namespaces whose work goes to this queue where it names none."""
+    key = f"annotations__{QUEUE_ANNOTATION}"
+    return list(Namespace.objects.filter(**{key: queue}).values_list("name", flat=True))

@@ -5,21 +5,24 @@ It takes a handful of queries, whatever the size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.utils import timezone
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Facts, WorkLimits
 from scheduler.conf import conf
+from scheduler.domain.durations import seconds_between
 from scheduler.domain.queue_fields import PLAIN_FIELDS, with_choices
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
-from scheduler.models import Namespace, Node, Pod, PodGroup, Queue
+from scheduler.models import Job, Namespace, Node, Pod, PodGroup, Queue
 from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
-from scheduler.selectors.queues.backlogs import with_bounds
+from scheduler.selectors.queues.backlogs import with_bounds, with_queue_limits
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 
 ALLOCATED_PHASES = ("Binding", "Bound", "Running")
@@ -107,8 +110,35 @@ def scene_of(queues: dict[str, StoredQueue]) -> tuple[QueueTree, Facts]:
         total=cluster_total(),
         namespaces=dict(Namespace.objects.values_list("name", "annotations")),
         reads_hierarchy_annotations=False,
+        run_seconds=RunSeconds(),
     )
     return tree_of(queues), facts
+
+
+class RunSeconds(Mapping[str, Sequence[float]]):
+    """By queue, how long each of its running jobs has run.
+
+    It is read when somebody asks, which few changes of queues do.
+    """
+
+    @cached_property
+    def _by_queue(self) -> dict[str, list[float]]:
+        now = timezone.now()
+        found: dict[str, list[float]] = {}
+        running = Job.objects.filter(phase="Running", phase_since__isnull=False).order_by()
+        for queue, since in running.values_list("queue__name", "phase_since"):
+            assert since is not None  # it was asked for those that have one
+            found.setdefault(queue, []).append(seconds_between(since, now))
+        return found
+
+    def __getitem__(self, queue: str) -> Sequence[float]:
+        return self._by_queue[queue]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_queue)
+
+    def __len__(self) -> int:
+        return len(self._by_queue)
 
 
 class Scene(NamedTuple):
@@ -147,7 +177,8 @@ def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> S
 
     Of their children it is known only that they exist.
 
-    `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`).
+    `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`),
+    with the limits of these queues and of those above them.
     """
     namespaces = dict(_NAMESPACE.rows(name=namespace))
     names = set(queue_names)
@@ -163,7 +194,8 @@ def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> S
         states[name] = QueueState(state)
         queues[name] = Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], (pk, name))
     facts = Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits))
-    return Scene(_with_children(rows), with_bounds(facts, states, user), queues)
+    known = with_queue_limits(with_bounds(facts, states, user))
+    return Scene(_with_children(rows), known, queues)
 
 
 def _with_children(rows: Iterable[tuple[Any, ...]]) -> QueueTree:

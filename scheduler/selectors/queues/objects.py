@@ -15,10 +15,17 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from scheduler.domain.queue_fields import AMOUNT_FIELDS, METADATA_FIELDS, PLAIN_FIELDS, names_of
+from scheduler.domain.queue_fields import (
+    AMOUNT_FIELDS,
+    LIMIT_FIELDS,
+    METADATA_FIELDS,
+    PLAIN_FIELDS,
+    names_of,
+)
 from scheduler.models import Queue
 from scheduler.models.bulk import fetch
 from scheduler.models.prepared import Prepared
+from scheduler.scenarios.policies import min_run_seconds_of, policy_of
 
 PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 JOB_COUNTS = ("pending", "running", "completed", "failed", "aborted", "unknown")
@@ -93,16 +100,24 @@ def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[st
 
 
 class MinRun(NamedTuple):
-    """The minimum running time that a queue names or inherits, and the queue that names it.
+    """The minimum running time of a queue, and the queue that names it: itself or one above.
 
-    None and empty where no queue does, and the policy decides.
+    Empty where none does: then it is the policy's.
     """
 
-    seconds: int | None
+    seconds: int
     named_by: str
 
 
-_NO_MIN_RUN = MinRun(None, "")
+_NO_MIN_RUN = MinRun(0, "")
+
+
+class LimitNow(NamedTuple):
+    """The strictest limit of one kind that applies to a queue, and the queue that names it."""
+
+    field: str
+    limit: int
+    named_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +130,26 @@ class QueueCounts:
     subtree: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     jobs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     min_run: Mapping[int, MinRun] = field(default_factory=dict)
+    policy_min_run: MinRun = _NO_MIN_RUN
+    limits: Mapping[int, tuple[LimitNow, ...]] = field(default_factory=dict)
 
     def of(self, queue_id: int) -> tuple[tuple[Any, ...], ...]:
-        """All that other rows say of a queue: its gangs, those of its subtree, its jobs, and the
-        minimum running time that it inherits.
+        """All that other rows say of a queue: its gangs, those of its subtree, its jobs, and what
+        it inherits: the minimum running time, and limits.
         """
         return (
             self.gangs(queue_id),
             self.gangs_below(queue_id),
             self.jobs_of(queue_id),
             self.min_run_of(queue_id),
+            self.limits_of(queue_id),
         )
 
+    def limits_of(self, queue_id: int) -> tuple[LimitNow, ...]:
+        return self.limits.get(queue_id, ())
+
     def min_run_of(self, queue_id: int) -> MinRun:
-        return self.min_run.get(queue_id, _NO_MIN_RUN)
+        return self.min_run.get(queue_id, self.policy_min_run)
 
     def gangs(self, queue_id: int) -> tuple[int, ...]:
         return self.own.get(queue_id, _NO_GANGS)
@@ -140,7 +161,12 @@ class QueueCounts:
         return self.jobs.get(queue_id, _NO_JOBS)
 
 
-# The queues, the gangs, the jobs and what is inherited in one question: asking four times takes
+_OWN_LIMITS = " UNION ALL ".join(
+    f"SELECT id, {place} AS place, {field.name} AS most, name AS named_by FROM scheduler_queue "
+    f"WHERE deleted_at IS NULL AND {field.name} IS NOT NULL"
+    for place, field in enumerate(LIMIT_FIELDS)
+)
+# The queues, the gangs, the jobs and what is inherited in one question: asking five times takes
 # longer than what is asked.
 _COUNTED = """
 WITH RECURSIVE gangs AS (
@@ -160,6 +186,14 @@ WITH RECURSIVE gangs AS (
   SELECT below.id, min_run.seconds, min_run.named_by FROM scheduler_queue below
   JOIN min_run ON below.parent_id = min_run.id
   WHERE below.deleted_at IS NULL AND below.min_run_seconds IS NULL
+), own_limits AS (
+  {own_limits}
+), limited AS (
+  SELECT id, place, most, named_by FROM own_limits
+  UNION
+  SELECT below.id, limited.place, limited.most, limited.named_by FROM scheduler_queue below
+  JOIN limited ON below.parent_id = limited.id
+  WHERE below.deleted_at IS NULL
 )
 {queues}
 UNION ALL
@@ -168,12 +202,19 @@ UNION ALL
 SELECT 'job', queue_id, 0, phase, count(*) FROM scheduler_job GROUP BY 2, 4
 UNION ALL
 SELECT 'min run', id, seconds, named_by, 0 FROM min_run
+UNION ALL
+SELECT 'limit', id, most, named_by, place FROM limited
+UNION ALL
+SELECT 'policy', 0, 0, policy.text, 0 FROM scheduler_clusterstate state
+JOIN scheduler_policyversion policy ON policy.id = state.policy_id
 """
 _OF_THE_TREE = _COUNTED.format(
-    queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue WHERE deleted_at IS NULL"
+    own_limits=_OWN_LIMITS,
+    queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue WHERE deleted_at IS NULL",
 )
 _OF_THOSE_WITH_GANGS = _COUNTED.format(
-    queues="SELECT 'queue', id, parent_id, '', 0 FROM with_gangs"
+    own_limits=_OWN_LIMITS,
+    queues="SELECT 'queue', id, parent_id, '', 0 FROM with_gangs",
 )
 
 
@@ -188,7 +229,8 @@ def tree_counts() -> QueueCounts:
 
 
 def _counts(sql: str) -> QueueCounts:
-    found: dict[str, list[tuple[Any, ...]]] = {"queue": [], "gang": [], "job": [], "min run": []}
+    kinds = ("queue", "gang", "job", "min run", "limit", "policy")
+    found: dict[str, list[tuple[Any, ...]]] = {kind: [] for kind in kinds}
     for kind, *row in fetch(sql):
         found[kind].append(tuple(row))
     names = {}
@@ -204,7 +246,30 @@ def _counts(sql: str) -> QueueCounts:
         subtree=_rolled_up(own, parents),
         jobs=_jobs(found["job"], found["gang"]),
         min_run={queue_id: MinRun(*named) for queue_id, *named, _ in found["min run"]},
+        policy_min_run=_of_policy(found["policy"]),
+        limits=_strictest(found["limit"]),
     )
+
+
+def _of_policy(rows: list[tuple[Any, ...]]) -> MinRun:
+    """What holds where no queue names a time. An installation may never have written a policy."""
+    text: str | None = None
+    if rows:
+        _, _, text, _ = rows[0]
+    return MinRun(min_run_seconds_of(policy_of(text)), "")
+
+
+def _strictest(rows: list[tuple[Any, ...]]) -> dict[int, tuple[LimitNow, ...]]:
+    """Of each kind the lowest, in the order of the table of fields."""
+    lowest: dict[int, dict[int, tuple[int, str]]] = {}
+    for queue_id, most, named_by, place in sorted(rows):
+        lowest.setdefault(queue_id, {}).setdefault(place, (most, named_by))
+    limits = {}
+    for queue_id, by_place in lowest.items():
+        limits[queue_id] = tuple(
+            LimitNow(LIMIT_FIELDS[place].key, *by_place[place]) for place in sorted(by_place)
+        )
+    return limits
 
 
 def _gangs(rows: list[tuple[Any, ...]]) -> dict[int, tuple[int, ...]]:

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from django.db.models import Q
 from django.utils import timezone
 
+from scheduler.domain.change_sets import QUEUE
 from scheduler.domain.timelines import FIGURES, Point, averages, bands
-from scheduler.models import Command, Event, QueueSample
+from scheduler.models import Command, Event, Occurrence, QueueSample
 
 EDITS: Final = ("CreateQueue", "UpdateQueue", "DeleteQueue")
 MOST_MARKERS = 200
@@ -50,7 +52,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """Something that somebody did to the queue: `kind` is "command" or "edit"."""
+    """Something that was done to the queue: `kind` is "command", "edit" or "plan"."""
 
     at: float
     kind: str
@@ -96,11 +98,8 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
         raise UnknownSpan(span)
     chosen = SPANS[span]
     end = (now or timezone.now()).timestamp()
-    start = _floor_to_step(end - chosen.seconds, chosen.step) + chosen.step
-    points = _points_between(name, chosen.coarsest, start, end)
-    edges = [*range(int(start), int(end) + 1, chosen.step), end]
-    if edges[-1] <= edges[-2]:
-        edges = edges[:-1]
+    start, edges = steps_of(chosen, end)
+    points = points_between(name, chosen.coarsest, start, end)
     series = {}
     if points:
         series = _by_resource(averages(points, edges), len(edges) - 1)
@@ -116,6 +115,15 @@ def queue_history(name: str, span: str = "1h", now: datetime | None = None) -> Q
         states=tuple(Band(*band) for band in bands(points, start, end)),
         markers=tuple(_markers_since(name, _to_moment(start))),
     )
+
+
+def steps_of(span: Span, end: float) -> tuple[float, list[float]]:
+    """Where the span begins, and the edges of its steps."""
+    start = _floor_to_step(end - span.seconds, span.step) + span.step
+    edges = [*range(int(start), int(end) + 1, span.step), end]
+    if edges[-1] <= edges[-2]:
+        edges = edges[:-1]
+    return start, edges
 
 
 def _floor_to_step(seconds: float, step: int) -> int:
@@ -139,15 +147,17 @@ def _by_resource(
     return by_resource
 
 
-def _points_between(name: str, coarsest: int, start: float, end: float) -> list[Point]:
+def points_between(
+    name: str, coarsest: int, start: float, end: float, model: Any = QueueSample
+) -> list[Point]:
     """Coarse buckets first, then finer ones, raw samples last.
 
     Each level goes on where the one before it ends.
     """
-    points = list(_points_at_start(name, coarsest, start))
+    points = list(_points_at_start(name, coarsest, start, model))
     covered = start
     for seconds in _levels_up_to(coarsest):
-        rows = QueueSample.objects.filter(
+        rows = model.objects.filter(
             queue_name=name,
             seconds=seconds,
             at__gte=_to_moment(covered),
@@ -167,9 +177,9 @@ def _levels_up_to(coarsest: int) -> list[int]:
     return found
 
 
-def _points_at_start(name: str, coarsest: int, start: float) -> Iterable[Point]:
+def _points_at_start(name: str, coarsest: int, start: float, model: Any) -> Iterable[Point]:
     """What still holds when the stretch begins: the last word before it."""
-    earlier = QueueSample.objects.filter(
+    earlier = model.objects.filter(
         queue_name=name, seconds__in=_levels_up_to(coarsest), at__lt=_to_moment(start)
     )
     row = earlier.order_by("-at", "seconds").values_list("at", "seconds", "data").first()
@@ -212,7 +222,26 @@ def _markers_since(name: str, start: datetime) -> list[Marker]:
                 Marker(row.executed_at.timestamp(), "command", row.action, row.actor, row.message)
             )
     found += [_edit_marker(event) for event in edits[:MOST_MARKERS]]
+    found += _plan_markers(name, start)
     return sorted(found, key=lambda marker: marker.at)
+
+
+def _plan_markers(name: str, start: datetime) -> list[Marker]:
+    """Where planned changes of the queue began and ended."""
+    rows = Occurrence.objects.filter(Q(began_at__gte=start) | Q(ended_at__gte=start))
+    found = []
+    for row in rows.select_related("plan__change_set").order_by("-pk")[:MOST_MARKERS]:
+        if not any(item.key == (QUEUE, name) for item in row.applied):
+            continue
+        title = row.plan.change_set.name
+        actor = row.plan.planned_by
+        for at, action, verb in (
+            (row.began_at, "BeginPlannedChange", "began"),
+            (row.ended_at, "EndPlannedChange", "ended"),
+        ):
+            if at is not None and at >= start:
+                found.append(Marker(at.timestamp(), "plan", action, actor, f"{title} {verb}."))
+    return found
 
 
 def _edit_marker(event: Event) -> Marker:

@@ -34,6 +34,9 @@ from scheduler.selectors.cluster.evictions import amount_of, measure_of
 
 MOST_GANGS = 10
 
+LONGEST_WHOLE_SPAN = 3600.0
+"""Seconds. The jobs of the sample are deleted an hour after they ended, with their pods."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:

@@ -27,13 +27,12 @@ def set_preferences(
     *,
     time_zone: str | None = None,
     theme: str | None = None,
+    calendar_notices: bool | None = None,
     by: Actor,
 ) -> Preference:
     """What is None stays as it is. Raises `Rejected`."""
-    values = {}
-    for name, value in (("time_zone", time_zone), ("theme", theme)):
-        if value is not None:
-            values[name] = value
+    given = {"time_zone": time_zone, "theme": theme, "calendar_notices": calendar_notices}
+    values = {name: value for name, value in given.items() if value is not None}
     if time_zone and time_zone not in zoneinfo.available_timezones():
         raise Rejected(
             [
@@ -74,8 +73,12 @@ def set_preferences(
     return preference
 
 
-def describe_preference(preference: Preference) -> dict[str, str]:
-    return {"timeZone": preference.time_zone, "theme": preference.theme or "system"}
+def describe_preference(preference: Preference) -> dict[str, Any]:
+    return {
+        "timeZone": preference.time_zone,
+        "theme": preference.theme or "system",
+        "calendarNotices": preference.calendar_notices,
+    }
 
 
 def set_folding(

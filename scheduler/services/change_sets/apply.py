@@ -32,7 +32,7 @@ from scheduler.services.accounts.access import access_for
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.change_sets.queue_changes import change_queues
 from scheduler.services.cluster import nodes
-from scheduler.services.cluster.queue_writes import are_queues_in_cluster
+from scheduler.services.cluster.queue_writes import ClusterAway, are_queues_in_cluster
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.transaction import tree_transaction
@@ -66,7 +66,7 @@ def apply_change_set(
         apply_change_set(number, by=by, expected_version=expected_version, dry_run=True)
     with tree_transaction(dry_run=dry_run):
         change_set = _locked_draft(number, by, expected_version)
-        notices = _carry_out(change_set.changes, _for_the_set(by, change_set))
+        notices = carry_out(change_set.changes, for_the_set(by, change_set))
         message = f"Applied {change_set.name}: {counts_in_words(change_set.changes)}."
         end_draft(change_set, SetState.APPLIED, by)
         audit.record(
@@ -107,10 +107,13 @@ def visible_set(number: int, by: Actor) -> ChangeSet:
 def require_draft(change_set: ChangeSet, done: str) -> None:
     if not change_set.is_draft:
         state = change_set.state.lower()
-        raise NotPossible(f"{change_set.name} is {state} already and cannot be {done}")
+        advice = ""
+        if change_set.state == SetState.PLANNED.value:
+            advice = ". Cancel its plan first"
+        raise NotPossible(f"{change_set.name} is {state} already and cannot be {done}{advice}")
 
 
-def _for_the_set(by: Actor, change_set: ChangeSet) -> Actor:
+def for_the_set(by: Actor, change_set: ChangeSet) -> Actor:
     """Every entry of the audit log says which set it came from."""
     words = f"change set {change_set.pk}: {change_set.name}"
     if by.reason:
@@ -127,7 +130,7 @@ def end_draft(change_set: ChangeSet, state: SetState, by: Actor) -> None:
     change_set.save()
 
 
-def _carry_out(items: tuple[ChangeItem, ...], by: Actor) -> tuple[Notice, ...]:
+def carry_out(items: tuple[ChangeItem, ...], by: Actor) -> tuple[Notice, ...]:
     """Nodes first: what queues may have depends on them. In the transaction of the caller."""
     crossings = crossings_of(items)
     if crossings:
@@ -154,10 +157,16 @@ def of_kind(items: tuple[ChangeItem, ...], kind: str) -> tuple[ChangeItem, ...]:
 
 
 def attempted(do: Callable[[], object], item: ChangeItem | None = None) -> list[Violation]:
-    """What stands against it. Missing rights are not collected: they are raised."""
+    """What stands against it.
+
+    Missing rights are not collected: they are raised. So is a cluster that is away, because that
+    can be tried again.
+    """
     try:
         with _savepoint():
             do()
+    except ClusterAway:
+        raise
     except Rejected as refusal:
         return [_named(violation, item) for violation in refusal.violations]
     except NotAllowed as refusal:

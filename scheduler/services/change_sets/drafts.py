@@ -20,9 +20,12 @@ from scheduler.domain.change_sets import (
 )
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.queues import ROOT
-from scheduler.models import ChangeSet
+from scheduler.domain.safe_windows import after_the_window
+from scheduler.models import AuditEntry, ChangeSet
 from scheduler.selectors.change_sets.listing import queues_of
 from scheduler.selectors.change_sets.objects import crossings_of, manifests_now
+from scheduler.selectors.change_sets.reverts import inverse_of_entry
+from scheduler.selectors.change_sets.windows import window_of_set
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.change_sets.apply import end_draft, require_draft, visible_set
@@ -183,12 +186,11 @@ def bring_up_to_date(number: int, *, by: Actor = SYSTEM) -> ChangeSet:
         change_set = _own_draft(number, by)
         items = change_set.changes
         for crossing in crossings_of(items):
-            renewed = _renewed(crossing.item, crossing.now)
-            items = with_item(items, renewed)
+            items = with_item(items, renewed(crossing.item, crossing.now))
         return _changed(change_set, items, by)
 
 
-def _renewed(item: ChangeItem, now: Manifest | None) -> ChangeItem:
+def renewed(item: ChangeItem, now: Manifest | None) -> ChangeItem:
     """One whose `wanted` is its `base` is left out by `with_item`."""
     if item.wanted is None or item.base is None:
         return replace(item, base=now)
@@ -224,9 +226,36 @@ def revert(number: int, *, by: Actor = SYSTEM) -> ChangeSet:
     applied = visible_set(number, by)
     if applied.state != SetState.APPLIED.value:
         raise NotPossible(f"{applied.name} was not applied, so there is nothing to revert")
-    items = tuple(item.reversed for item in applied.changes)
+    items = tuple(item.reversed for item in _without_the_window(applied))
     name = f"Revert {applied.name}"[:LONGEST_NAME]
     return _new_set(name, items, by, f"Back to what was before change set {number}.", applied)
+
+
+def revert_entry(entry: AuditEntry, *, by: Actor = SYSTEM) -> ChangeSet:
+    """A new draft that undoes one entry of the audit log, for whoever may read it.
+
+    Raises `NotPossible` with the reason where there is no way back.
+    """
+    inverse = inverse_of_entry(entry)
+    if inverse.item is None:
+        raise NotPossible(inverse.why_not or f"{entry.action} cannot be undone by a change set")
+    name = f"Revert {entry.action} of {entry.name}"[:LONGEST_NAME]
+    return _new_set(
+        name, (inverse.item,), by, f"Back to what was before entry {entry.pk} of the log."
+    )
+
+
+def _without_the_window(applied: ChangeSet) -> tuple[ChangeItem, ...]:
+    """A safe window that has ended gave its queue back: that is no change of others."""
+    window = window_of_set(applied)
+    if window is None or window.is_open:
+        return applied.changes
+    return after_the_window(applied.changes, window.queue, window.requested_before)
+
+
+def copy_of(other: ChangeSet, *, by: Actor = SYSTEM) -> ChangeSet:
+    """A new draft with the same edits."""
+    return _new_set(other.name, other.changes, by, other.description)
 
 
 def _own_draft(number: int, by: Actor, expected_version: Expected = None) -> ChangeSet:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from celery import current_app
 from django.db import transaction
@@ -15,29 +17,46 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduler import notify
-from scheduler.admission.violations import Rejected, Violation
+from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight, Permission
-from scheduler.domain.change_sets import ChangeItem, Crossed, as_json, from_json
+from scheduler.domain.calendar import HORIZON
+from scheduler.domain.change_sets import QUEUE, ChangeItem, Crossed, as_json, from_json
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.previews import PreviewState, Prospect
 from scheduler.domain.previews import as_json as compared
 from scheduler.domain.queues import ROOT
+from scheduler.domain.safe_windows import and_resumed
 from scheduler.domain.snapshot import Snapshot
+from scheduler.domain.start_forecasts import MEDIAN
 from scheduler.models import ChangeSet, Node, Preview
 from scheduler.selectors.change_sets.listing import queues_of
 from scheduler.selectors.change_sets.objects import crossings_of
+from scheduler.selectors.change_sets.windows import resumption_of
 from scheduler.services.accounts import access
-from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.accounts.actors import SYSTEM, Actor, Door, submitter
+from scheduler.services.change_sets.apply import of_kind
+from scheduler.services.change_sets.outlook import planned_then
 from scheduler.services.change_sets.preview import (
     MOST_MINUTES,
+    Question,
     Scene,
     part_of,
-    prospect_of,
     scene_after,
+    scene_at,
     scene_now,
 )
-from scheduler.services.change_sets.wishes import items_from
+from scheduler.services.change_sets.preview_ahead import Runs, Told
+from scheduler.services.change_sets.preview_jobs import (
+    TRIED,
+    admitted_jobs,
+    job_manifests,
+    labels_of,
+)
+from scheduler.services.change_sets.verdicts import require_right_to_apply
+from scheduler.services.change_sets.wishes import items_read
+from scheduler.services.files.items import read_items
+from scheduler.services.jobs.run_times import known_run_times
 
 logger = logging.getLogger(__name__)
 
@@ -60,39 +79,65 @@ def start_preview(
     documents: Iterable[object] = (),
     lost_nodes: Collection[str] = (),
     minutes: int = 60,
+    begins_at: datetime | None = None,
 ) -> Preview:
     """Write the question down and ask for a worker.
 
+    Documents come over the change set. Jobs among them are tried out as if submitted now, which
+    asks for the same rights. With `begins_at` it is about the cluster and the plans as they are
+    expected to be then.
+
     Raises `Rejected` for one that cannot be read, and while `MOST_OPEN` of the caller run.
     """
-    if not access.access_for(by).may_anywhere(Permission.OPERATE):
-        raise access.access_for(by).refusal(Permission.OPERATE, ROOT, "try changes out")
     items: tuple[ChangeItem, ...] = ()
-    documents = list(documents)
+    jobs: list[dict[str, Any]] = []
     if change_set is not None:
         items = change_set.changes
-    elif documents:
-        items = items_from(documents)
-    _refuse_nonsense(items, lost_nodes, minutes)
-    for queue in queues_of(items):
-        access.require(by, Permission.VIEW, queue)
+    documents = list(documents)
+    if documents:
+        read = read_items(documents)
+        items = items_read([item for item in read if item.kind not in TRIED], items)
+        jobs = job_manifests([item for item in read if item.kind in TRIED])
+    asked = Question(items, tuple(lost_nodes), jobs)
+    _refuse_nonsense(asked, minutes)
+    _refuse_moment(begins_at, asked)
+    _require_rights(asked, by)
     with transaction.atomic():
         _refuse_too_many(by)
         preview = Preview.objects.create(
             owner=by.user,
             change_set=change_set,
             items=as_json(items),
+            jobs=jobs,
             lost_nodes=sorted(set(lost_nodes)),
             minutes=minutes,
+            begins_at=begins_at,
             scopes=None if by.scopes is None else sorted(by.scopes),
         )
         transaction.on_commit(_ask_for_a_worker)
     return preview
 
 
-def _refuse_nonsense(items: tuple[ChangeItem, ...], lost: Collection[str], minutes: int) -> None:
-    if not items and not lost:
-        message = "There is nothing to try out: name a change set, documents or nodes to lose."
+def _require_rights(asked: Question, by: Actor) -> None:
+    """Jobs ask for what submitting asks for. Whoever tries out more must operate a queue.
+
+    Jobs beside new queues are judged when the queues are there.
+    """
+    mine = access.access_for(by)
+    if (asked.items or asked.lost_nodes) and not mine.may_anywhere(Permission.OPERATE):
+        raise mine.refusal(Permission.OPERATE, ROOT, "try changes out")
+    for queue in queues_of(asked.items):
+        access.require(by, Permission.VIEW, queue)
+    if not of_kind(asked.items, QUEUE):
+        admitted_jobs(asked.jobs, by)
+
+
+def _refuse_nonsense(asked: Question, minutes: int) -> None:
+    lost = asked.lost_nodes
+    if not asked.items and not lost and not asked.jobs:
+        message = (
+            "There is nothing to try out: name a change set, documents, jobs or nodes to lose."
+        )
         raise Rejected([Violation("nothing_given", "", "documents", message)])
     if not 1 <= minutes <= MOST_MINUTES:
         message = f"minutes is {minutes}; it must be from 1 to {MOST_MINUTES}."
@@ -101,6 +146,19 @@ def _refuse_nonsense(items: tuple[ChangeItem, ...], lost: Collection[str], minut
     for name in sorted(set(lost) - known):
         message = f"There is no node {name[:253]}."
         raise Rejected([Violation("not_found", "", "lostNodes", message)])
+
+
+def _refuse_moment(begins_at: datetime | None, asked: Question) -> None:
+    if begins_at is None:
+        return
+    now = timezone.now()
+    message = ""
+    if not now < begins_at <= now + HORIZON:
+        message = "beginsAt must be a moment within the next year."
+    elif asked.jobs:
+        message = "Jobs are tried out as if submitted now, so beginsAt cannot be given with them."
+    if message:
+        raise Rejected([Violation("invalid_value", "", "beginsAt", message)])
 
 
 def _refuse_too_many(by: Actor) -> None:
@@ -191,21 +249,77 @@ def _result_of(preview: Preview) -> dict[str, object]:
         preview.owner,
         scopes=None if preview.scopes is None else frozenset(preview.scopes),
     )
-    items = from_json(preview.items)
-    crossings = crossings_of(items)
-    if crossings:
-        raise Crossed(crossings)
-    now = scene_now()
+    asked = Question(from_json(preview.items), preview.lost_nodes, preview.jobs)
+    now = scene_now(labels_of(asked.jobs))
     taken_at = datetime.fromtimestamp(now.snapshot.taken_at, UTC)
     Preview.objects.filter(pk=preview.pk).update(taken_at=taken_at)
+    resumed = None
+    if preview.begins_at is None:
+        resumed = resumption_of(preview.change_set)
     told = _Teller(preview.pk)
-    minutes = preview.minutes
-    then = scene_after(now, items, by, preview.lost_nodes)
-    before = prospect_of(now, minutes, part_of(told, minutes, 0.0, 0.5))
-    after = prospect_of(then, minutes, part_of(told, minutes, 0.5, 1.0))
-    seen = access.access_for(by).visible
-    result = compared(_as_seen(before, now, seen), _as_seen(after, then, seen))
-    return {**result, "paused": now.snapshot.paused, "isCut": told.is_late}
+    if preview.begins_at is None:
+        first, then = _scenes_now(asked, resumed, now, by)
+    else:
+        first, then = _scenes_at(preview, preview.begins_at, asked, now, by, told)
+    runs = Runs(preview.minutes, told, known_run_times().with_owner(then.keys, submitter(by)))
+    before = runs.prospect(first, _AHEAD, 0.4)
+    after = runs.prospect(then, 0.4, 0.8)
+    jobs = runs.jobs(then, after)
+    seen = access.access_for(then.by).visible
+    result = compared(_as_seen(before, first, seen), _as_seen(after, then, seen), jobs)
+    if resumed is not None:
+        result = {**result, "resumed": resumed.name}
+    return {
+        **result,
+        "notices": _notices_seen(then.notices, seen),
+        "runTimes": runs.sources(then),
+        "paused": now.snapshot.paused,
+        "isCut": told.is_late,
+        "asOf": datetime.fromtimestamp(first.snapshot.taken_at, UTC).isoformat(),
+    }
+
+
+_AHEAD = 0.2
+"""The part of the work that leads to the moment that a preview is about."""
+
+
+def _scenes_now(
+    asked: Question, resumed: ChangeItem | None, now: Scene, by: Actor
+) -> tuple[Scene, Scene]:
+    """Without the change and with it. Raises what applying would raise."""
+    crossings = crossings_of(asked.items)
+    if crossings:
+        raise Crossed(crossings)
+    if resumed is None:
+        return now, scene_after(now, asked, by)
+    # in a safe window both sides are shown resumed: else nothing would start in either
+    asked = replace(asked, items=and_resumed(asked.items, resumed))
+    return scene_after(now, Question((resumed,)), by), scene_after(now, asked, by)
+
+
+def _scenes_at(
+    preview: Preview, begins_at: datetime, asked: Question, now: Scene, by: Actor, told: Told
+) -> tuple[Scene, Scene]:
+    """The same at a later moment, with what others have planned until then."""
+    require_right_to_apply(asked.items, by)
+    planned = planned_then(asked.items, begins_at, preview.change_set)
+    moment = begins_at.timestamp()
+    minutes = max(1, math.ceil((moment - now.snapshot.taken_at) / 60))
+    seconds = known_run_times().seconds(now.snapshot)[MEDIAN]
+    ahead = scene_at(now, moment, seconds, part_of(told, minutes, 0.0, _AHEAD))
+    # what others have planned is theirs to do, so the system does all of it here
+    without = scene_after(ahead, replace(asked, items=planned.without), SYSTEM)
+    with_it = scene_after(ahead, replace(asked, items=planned.with_it), SYSTEM)
+    return replace(without, by=by), replace(with_it, by=by)
+
+
+def _notices_seen(notices: Iterable[Notice], seen: Collection[str] | None) -> list[dict[str, str]]:
+    """What the rules would warn of then and do not now."""
+    found = []
+    for notice in notices:
+        if seen is None or notice.queue in seen:
+            found.append({"queue": notice.queue, "code": notice.code, "message": notice.message})
+    return found
 
 
 class _Teller:
@@ -217,17 +331,15 @@ class _Teller:
         self._told = self._began
         self.is_late = False
 
-    def __call__(self, part: float) -> bool:
+    def __call__(self, part: float, end: float) -> bool:
+        """`end` is the part of the whole at which the run that asks must be over."""
         now = time.monotonic()
         if now - self._told >= _TOLD_EVERY:
             self._told = now
             mine = Preview.objects.filter(pk=self._number, state=PreviewState.RUNNING.value)
             if not mine.update(progress=part, claimed_at=timezone.now()):
                 raise _Cancelled
-        # each of the two runs has half of the time
-        allowed = MOST_SECONDS / 2
-        if part > 0.5:
-            allowed = MOST_SECONDS
+        allowed = MOST_SECONDS * end
         self.is_late = self.is_late or now - self._began > allowed
         return now - self._began <= allowed
 

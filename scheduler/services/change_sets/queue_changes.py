@@ -16,8 +16,11 @@ from scheduler.domain.change_sets import ChangeItem
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_for
 from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources
+from scheduler.models import Queue
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
+from scheduler.services.cluster.queue_writes import are_queues_in_cluster
+from scheduler.services.cluster.server_refusals import Attempt
 from scheduler.services.files.merge import readable
 from scheduler.services.queues.commands import QueueOrder, carry_out_order
 from scheduler.services.queues.create_update import make_in, respecify_in
@@ -44,10 +47,35 @@ def change_queues(items: tuple[ChangeItem, ...], by: Actor) -> tuple[Notice, ...
 
     Raises `Forbidden`, `OutOfSight`, `NotAllowed`, and `Rejected` with every violation.
     """
+    if are_queues_in_cluster():
+        _close_in_cluster(items, by)
     edit = TreeEdit(with_pods=True)
     verdict = _change_in(edit, edit.facts, items, by)
     edit.settle()
     return verdict.notices
+
+
+def _close_in_cluster(items: tuple[ChangeItem, ...], by: Actor) -> None:
+    """Queues that are to go are closed first, in a step of their own: a cluster deletes only
+    queues that it knows to be closed. Whoever closes them may be slow: then `ClusterAway` is
+    raised, and the set can be applied again.
+    """
+    doomed = [item.name for item in items if item.wanted is None]
+    if not doomed:
+        return
+    edit = TreeEdit(with_pods=True)
+    for item in items:
+        if item.wanted is None and edit.tree[item.name].state is not QueueState.CLOSED:
+            carry_out_order(edit, _closing(item.name, by), by)
+    edit.settle()
+    for name in _not_closed(doomed):
+        message = f"The cluster has not told yet that the queue {name} is closed."
+        raise Attempt("queue", name, "deleted", name).away(message)
+
+
+def _not_closed(names: list[str]) -> list[str]:
+    open_ones = Queue.objects.filter(name__in=names).exclude(state=QueueState.CLOSED.value)
+    return list(open_ones.order_by("name").values_list("name", flat=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +214,11 @@ def _delete(edit: TreeEdit, wishes: _Wishes, by: Actor) -> None:
     doomed = sorted(wishes.gone, key=edit.tree.depth, reverse=True)
     for name in reversed(doomed):
         if edit.tree[name].state is not QueueState.CLOSED and not edit.is_in_cluster:
-            reason = by.reason or "it is deleted"
-            carry_out_order(edit, QueueOrder(name, QueueCommand.CLOSE, reason), by)
+            carry_out_order(edit, _closing(name, by), by)
     edit.renew_states()
     for name in doomed:
         delete_in(edit, name, by)
+
+
+def _closing(name: str, by: Actor) -> QueueOrder:
+    return QueueOrder(name, QueueCommand.CLOSE, by.reason or "it is deleted")

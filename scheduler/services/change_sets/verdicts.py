@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from scheduler.admission.violations import Notice, Violation
-from scheduler.domain.access import Forbidden, OutOfSight
+from scheduler.domain.access import Forbidden, OutOfSight, Permission
 from scheduler.domain.change_sets import (
     NODE,
     POLICY,
@@ -18,10 +18,12 @@ from scheduler.domain.change_sets import (
     Crossing,
     Operation,
 )
+from scheduler.domain.queues import ROOT
 from scheduler.selectors.change_sets.objects import crossings_of, total_after
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.change_sets.apply import attempted, of_kind
+from scheduler.services.change_sets.drafts import renewed
 from scheduler.services.change_sets.queue_changes import plan_queues
 from scheduler.services.cluster import nodes
 from scheduler.services.sessions.policies import check_policy
@@ -49,6 +51,18 @@ def verdict_on(items: tuple[ChangeItem, ...], *, by: Actor = SYSTEM) -> SetVerdi
         return _verdict_of_rules(items, by)
     except (Forbidden, OutOfSight) as refusal:
         return SetVerdict(forbidden=str(refusal))
+
+
+def require_right_to_apply(items: tuple[ChangeItem, ...], by: Actor) -> None:
+    """Whatever the objects are by now: only rights are asked. Raises `Forbidden`."""
+    current = list(items)
+    for crossing in crossings_of(items):
+        place = current.index(crossing.item)
+        current[place] = renewed(crossing.item, crossing.now)
+    left = tuple(item for item in current if item.base != item.wanted)
+    verdict = verdict_on(left, by=by)
+    if verdict.forbidden:
+        raise Forbidden(Permission.ADMINISTER, ROOT, message=verdict.forbidden)
 
 
 def _verdict_of_rules(items: tuple[ChangeItem, ...], by: Actor) -> SetVerdict:

@@ -5,7 +5,7 @@ Only the shape of an object is judged here. The rules judge the whole set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler.admission.defaults import queue_defaults
@@ -28,7 +28,7 @@ from scheduler.selectors.change_sets.objects import Key, manifests_now
 from scheduler.selectors.files.manifests import stored_node
 from scheduler.services.cluster.nodes import node_columns
 from scheduler.services.files.apply_kinds import merged_over
-from scheduler.services.files.items import read_items
+from scheduler.services.files.items import Item, read_items
 from scheduler.services.files.merge import readable
 from scheduler.services.sessions.policies import check_policy
 
@@ -45,7 +45,11 @@ def items_from(
 
     Raises `Rejected` with every flaw of shape.
     """
-    given = read_items(documents)
+    return items_read(read_items(documents), items)
+
+
+def items_read(given: Sequence[Item], items: tuple[ChangeItem, ...] = ()) -> tuple[ChangeItem, ...]:
+    """The same, of documents that were read already."""
     keys = [(item.kind, _name_in(item.kind, item.manifest)) for item in given]
     now = manifests_now([*keys, *(item.key for item in items)])
     problems: list[Violation] = []

@@ -17,6 +17,7 @@ from scheduler.models import ClusterState
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.half_bound import settle_half_bound_gangs
 from scheduler.services.cluster.observe import observe
+from scheduler.services.jobs.run_limits import end_overrunning_jobs
 from scheduler.services.queues.planned_deletion import carry_out_deletions
 from scheduler.services.records.events import EventNote, record_events
 
@@ -28,6 +29,7 @@ PARTS: Parts = {
     "carrying out decisions": dispatch,
     "observing the cluster": observe,
     "carrying out planned deletions": carry_out_deletions,
+    "ending jobs that run for too long": end_overrunning_jobs,
 }
 
 
@@ -35,6 +37,7 @@ SCHEDULING_PARTS: Parts = {
     "carrying out decisions": dispatch,
     "completing gangs": settle_half_bound_gangs,
     "carrying out planned deletions": carry_out_deletions,
+    "ending jobs that run for too long": end_overrunning_jobs,
 }
 """Of a real cluster whose pods are placed here."""
 

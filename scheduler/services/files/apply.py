@@ -18,6 +18,7 @@ from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.cluster.job_writes import are_jobs_in_cluster
 from scheduler.services.files.apply_kinds import apply_item, is_in_the_tree
 from scheduler.services.files.apply_run import ApplyRun
+from scheduler.services.files.configuration import WRITTEN
 from scheduler.services.files.items import Applied, Item, raise_if_any, read_items
 from scheduler.services.files.prune import prune_unnamed
 from scheduler.services.queues.transaction import tree_transaction
@@ -81,7 +82,7 @@ def check_documents(documents: Iterable[object], *, by: Actor = SYSTEM) -> list[
     return items
 
 
-_ONLY_WRITTEN: Final = ("PodGroup", "Pod")
+_ONLY_WRITTEN: Final = ("PodGroup", "Pod", *WRITTEN)
 """Kinds that are tried by writing them."""
 
 

@@ -20,6 +20,7 @@ from scheduler.services.cluster import nodes
 from scheduler.services.cluster.job_writes import are_jobs_in_cluster
 from scheduler.services.files import catalog
 from scheduler.services.files.apply_run import ApplyRun, visible_row
+from scheduler.services.files.configuration import WRITTEN, write_configuration
 from scheduler.services.files.items import APPLY_ORDER, Applied, Item, name_and_namespace
 from scheduler.services.jobs import changes, podgroups, submit
 from scheduler.services.queues import create_update, orders
@@ -312,6 +313,14 @@ def _apply_catalog(kind: catalog.Kind) -> Callable[[Item, ApplyRun], Applied]:
     return handle
 
 
+def _apply_configuration(item: Item, run: ApplyRun) -> Applied:
+    outcome = write_configuration(item.kind, item.manifest, run.by)
+    if outcome.before is None:
+        return _created_result(item, outcome.name, {"spec": outcome.after}, ())
+    before = {"spec": outcome.before}
+    return _updated_result(item, outcome.name, before, {"spec": outcome.after}, ())
+
+
 def _job_command(item: Item, run: ApplyRun) -> Applied:
     ordered = orders.give_order(item.manifest, by=run.by, dry_run=run.is_rehearsal)
     return _executed_result(item, ordered)
@@ -350,4 +359,5 @@ _HANDLERS: Final[dict[str, Callable[[Item, ApplyRun], Applied]]] = {
     "Namespace": _apply_catalog(catalog.NAMESPACES),
     "PriorityClass": _apply_catalog(catalog.PRIORITY_CLASSES),
     "Command": _job_command,
+    **dict.fromkeys(WRITTEN, _apply_configuration),
 }

@@ -31,6 +31,7 @@ from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs import pod_creation
+from scheduler.services.jobs.limit_turns import take_turn
 from scheduler.services.jobs.pod_creation import (
     create_some,
     follow_job,
@@ -165,6 +166,8 @@ def _admit_change(
     before: dict[str, Any],
 ) -> tuple[JobManifest, tuple[Notice, ...]]:
     facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
+    if take_turn(facts, pods=0):
+        facts = submission_scene({job.queue.name}, job.namespace, job.owner).facts
     verdict = judged(lambda known: admit_job_change(manifest, before, known), facts)
     if verdict.violations:
         raise Rejected(

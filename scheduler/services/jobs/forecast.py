@@ -9,37 +9,29 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from scheduler.admission.reading.pod import PodTemplate
 from scheduler.admission.reading.workload import JobManifest
 from scheduler.admission.violations import Notice, Violation
-from scheduler.domain.pod_rules import affinity_of, spread_of, watched_keys
-from scheduler.domain.queues import DEFAULT
 from scheduler.domain.reasons import CANNOT_PASS, ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
-from scheduler.domain.snapshot import Snapshot, all_selectors, labelled_class
-from scheduler.domain.tables import NO_NODE
-from scheduler.domain.workloads import Constraint, PodClass, PodGroup, PodStatus
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, Reason
-from scheduler.models import ClusterState, Job
-from scheduler.selectors.sessions.snapshot_rows import constraint_of
+from scheduler.models import ClusterState
 from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.accounts.access import require_to_submit
 from scheduler.services.accounts.actors import Actor, submitter
-from scheduler.services.jobs.pods import (
-    CRITICAL_CLASSES,
-    PREEMPTABLE,
-    SYSTEM_NAMESPACES,
-    Priorities,
-    longest_run,
-    minimum_resources,
-)
 from scheduler.services.jobs.submit import check_job
+from scheduler.services.jobs.trial_jobs import (
+    MOST_PODS,
+    label_keys,
+    name_taken,
+    put_in,
+    strange_resource,
+    total_request,
+)
 from scheduler.services.sessions.policies import policy_in_force
 
 # A job that is tried out has all the pods it will ever have.
 NEVER = CANNOT_PASS | {ReasonCode.NOT_ENOUGH_TASKS}
-MOST_PODS = 10_000  # a larger gang is not tried out on a page
 
 
 class Prospect(StrEnum):
@@ -80,7 +72,7 @@ def forecast_job(manifest: object, *, by: Actor) -> Forecast:
     job, violations, notices = check_job(manifest, submitter(by))
     if job is not None:
         require_to_submit(by, job.queue)
-        violations += tuple(_name_taken(job))
+        violations += tuple(name_taken(job))
     if violations or job is None:
         return Forecast(
             Prospect.REFUSED,
@@ -91,30 +83,19 @@ def forecast_job(manifest: object, *, by: Actor) -> Forecast:
     return replace(_try_in_session(job), notices=notices)
 
 
-def _name_taken(job: JobManifest) -> list[Violation]:
-    namespace = job.metadata.namespace or DEFAULT
-    if (
-        not job.metadata.name
-        or not Job.objects.filter(namespace=namespace, name=job.metadata.name).exists()
-    ):
-        return []
-    message = f"There is a job {namespace}/{job.metadata.name} already."
-    return [Violation("already_exists", job.queue, "metadata.name", message, "choose another name")]
-
-
 def _try_in_session(job: JobManifest) -> Forecast:
     pods = sum(task.replicas for task in job.tasks)
-    request = _total_request(job)
+    request = total_request(job)
     if pods > MOST_PODS:
         words = (
             f"A gang of {pods} pods is too large to be tried out here; {MOST_PODS} is the most. It "
             "can still be submitted."
         )
         return Forecast(Prospect.WAITS, words, pods=pods, request=request)
-    snapshot = cluster_now(_label_keys(job))
-    strange = sorted(name for name in request if name not in snapshot.resources)
+    snapshot = cluster_now(label_keys([job]))
+    strange = strange_resource(job, snapshot)
     if strange:
-        words = f"The cluster has no {strange[0]} at all."
+        words = f"The cluster has no {strange} at all."
         return Forecast(
             Prospect.NEVER,
             words,
@@ -122,98 +103,11 @@ def _try_in_session(job: JobManifest) -> Forecast:
             pods=pods,
             request=request,
         )
-    key = _put_in(job, snapshot)
+    key = put_in(job, snapshot)
     outcome = run_session(
         snapshot, policy_in_force(ClusterState.objects.select_related("policy").get(pk=1))
     )
     return replace(_forecast_of(key, job, outcome), pods=pods, request=request)
-
-
-def _label_keys(job: JobManifest) -> frozenset[str] | None:
-    """The labels that rules of its pods look at; None if they have no rules."""
-    constraints = [_constraint(task.template) for task in job.tasks]
-    return watched_keys(all_selectors(constraints, ()))
-
-
-def _constraint(template: PodTemplate) -> Constraint:
-    return constraint_of(
-        template.node_selector,
-        affinity_of(template.affinity, template.labels),
-        template.tolerations,
-        spread_of(template.spread, template.labels),
-        template.unsupported,
-    )
-
-
-def _total_request(job: JobManifest) -> Resources:
-    whole = NOTHING
-    for task in job.tasks:
-        whole = whole + task.template.requests * task.replicas
-    return whole
-
-
-def _put_in(job: JobManifest, snapshot: Snapshot) -> str:
-    """The gang and its pods, as submitting would make them.
-
-    Tasks that wait for others are left out, as they would be.
-    """
-    priorities = Priorities.load()
-    namespace = job.metadata.namespace or DEFAULT
-    name = job.metadata.name or "new-job"
-    minimums = []
-    for task in job.tasks:
-        minimums.append((task.template.requests, task.min_available, task.replicas))
-    group = PodGroup(
-        name=name,
-        namespace=namespace,
-        queue=job.queue,
-        min_member=job.min_available,
-        role_minimums={task.name: task.min_available for task in job.tasks},
-        min_resources=minimum_resources(minimums, job.min_available),
-        priority=priorities.of(job.priority_class).value,
-        created=snapshot.taken_at,
-        expected_seconds=longest_run(task.template.run_seconds for task in job.tasks),
-    )
-    row = int(snapshot.add_groups([group])[0])
-    for task in job.tasks:
-        if task.replicas and not task.depends_on:
-            pod_class = snapshot.classes.number(
-                labelled_class(
-                    _pod_class(task, job, priorities, namespace),
-                    namespace,
-                    task.template.labels,
-                    snapshot.label_keys,
-                )
-            )
-            keys = [f"{namespace}/{name}-{task.name}-{index}" for index in range(task.replicas)]
-            count = len(keys)
-            snapshot.add_pods(
-                key=keys,
-                group=[row] * count,
-                pod_class=[pod_class] * count,
-                status=[PodStatus.PENDING] * count,
-                node=[NO_NODE] * count,
-                created=[snapshot.taken_at] * count,
-            )
-    return group.key
-
-
-def _pod_class(task: Any, job: JobManifest, priorities: Priorities, namespace: str) -> PodClass:
-    template = task.template
-    own_class = template.priority_class or job.priority_class
-    priority = priorities.of(own_class)
-    preemptable = (
-        template.labels.get(PREEMPTABLE) or template.annotations.get(PREEMPTABLE) or "true"
-    ) != "false"
-    return PodClass(
-        request=Resources({**template.requests, "pods": 1}),
-        priority=priority.value,
-        role=task.name,
-        constraint=_constraint(template),
-        preemptable=preemptable,
-        preempts=priority.preemption_policy != "Never",
-        critical=own_class in CRITICAL_CLASSES or namespace in SYSTEM_NAMESPACES,
-    )
 
 
 def _forecast_of(key: str, job: JobManifest, outcome: Outcome) -> Forecast:

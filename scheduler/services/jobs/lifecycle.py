@@ -26,6 +26,7 @@ from scheduler.services.jobs.pod_creation import create_pods, first_tasks
 from scheduler.services.jobs.pod_stopping import stop_pods_of
 from scheduler.services.jobs.pods import TASK_STARTS_ANEW, fresh_start, send_home
 from scheduler.services.locks import alone_with_pods
+from scheduler.services.notices.gangs import say_jobs_moved
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
@@ -278,6 +279,7 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
             cleared.append(job.pk)
     if cleared:
         Pod.objects.filter(podgroup__job__in=cleared, phase__in=("Succeeded", "Failed")).delete()
+    moved = [(job, job.phase) for job, _ in steps]
     for job, step in steps:
         _change_job(job, step, now)
     begun = [job for job, step in steps if step.new_pods]
@@ -301,6 +303,7 @@ def take_steps(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
         shown = NAMES_TAKEN if job in stuck else step
         notes.append(_event_note(job, shown))
     record_events(notes, now)
+    say_jobs_moved(moved)
 
 
 def _restart_parts(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:

@@ -30,12 +30,13 @@ from scheduler.domain.queues import DEFAULT
 from scheduler.models import Namespace, Pod, PodGroup, Queue
 from scheduler.selectors.files.manifests import stored_podgroup
 from scheduler.selectors.queues.backlogs import judged
-from scheduler.selectors.queues.facts import submission_scene
+from scheduler.selectors.queues.facts import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.files.merge import merge_patch, readable
 from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.jobs.limit_turns import take_turn
 from scheduler.services.jobs.pods import (
     Priorities,
     class_for,
@@ -71,10 +72,18 @@ def check_podgroup(
     manifest: object, user: str
 ) -> tuple[Reading[PodGroupManifest], tuple[Violation, ...], tuple[Notice, ...]]:
     namespace, queue = place_of(manifest)
-    scene = submission_scene({queue, DEFAULT}, namespace, user)
+    scene = _scene({queue, DEFAULT}, namespace, user)
     reading = read_podgroup(manifest, scene.facts)
     verdict = judged(lambda facts: podgroup_verdict(reading, scene.tree, facts), scene.facts)
     return reading, verdict.violations, verdict.notices
+
+
+def _scene(queues: set[str], namespace: str, user: str) -> Scene:
+    """What is asked of the queues; in a transaction that writes, with nobody else at a limit."""
+    scene = submission_scene(queues, namespace, user)
+    if take_turn(scene.facts, pods=1):
+        return submission_scene(queues, namespace, user)
+    return scene
 
 
 @changed_in_cluster("PodGroup")
@@ -346,7 +355,7 @@ def _group_for(
         group = _named_group(namespace, value.podgroup, by)
         _refuse_one_too_many(group)
         return group, ()
-    scene = submission_scene({value.queue or DEFAULT}, namespace, submitter(by))
+    scene = _scene({value.queue or DEFAULT}, namespace, submitter(by))
     queue = value.queue or scene.facts.queue_of_namespace(namespace) or DEFAULT
     access.require_to_submit(by, queue)
     verdict = judged(
@@ -406,7 +415,7 @@ def _named_group(namespace: str, name: str, by: Actor) -> PodGroup:
 
 def _refuse_one_too_many(group: PodGroup) -> None:
     queue = group.queue.name
-    facts = submission_scene({queue}, group.namespace, group.owner).facts
+    facts = _scene({queue}, group.namespace, group.owner).facts
     verdict = judged(
         lambda known: Verdict(tuple(check_backlogs(queue, known, jobs=0, pods=1))), facts
     )

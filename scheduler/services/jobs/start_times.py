@@ -17,20 +17,19 @@ from django.db.models import Exists, F, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
 from scheduler.conf import conf
-from scheduler.domain.run_times import Learnt, RunTimes
+from scheduler.domain.run_times import RunTimes
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.start_forecasts import Calibration, Past, Range, Waits, Why, is_kept
 from scheduler.models import (
     ClusterState,
     ExpectedStart,
-    LearntRunTime,
     LookAhead,
     PodGroup,
     StartForecast,
 )
 from scheduler.models.workload import LIVE_PHASES
 from scheduler.selectors.sessions.trials import cluster_now
-from scheduler.services.jobs.run_times import learn_run_times, size_of_request
+from scheduler.services.jobs.run_times import learn_run_times, read_run_times, size_of_request
 from scheduler.services.sessions.policies import policy_in_force
 from scheduler.simulation.forward import Limits, Progress
 from scheduler.simulation.start_times import Lookout, look_ahead
@@ -86,7 +85,7 @@ def _look(now: datetime) -> tuple[int, int]:
     snapshot = cluster_now()
     taken_at = datetime.fromtimestamp(snapshot.taken_at, UTC)
     seen = _look_ahead(snapshot, gangs, run_times)
-    _write(seen, gangs, Calibration(_past(taken_at)), taken_at)
+    _write(seen, gangs, Calibration(past_forecasts(taken_at)), taken_at)
     return seen.sessions, len(seen.waits) + len(seen.unknown)
 
 
@@ -142,14 +141,6 @@ def _run_times(now: datetime) -> RunTimes:
     return learnt
 
 
-def read_run_times() -> RunTimes:
-    found = {}
-    columns = ("user", "queue", "size", "count", "quantiles")
-    for user, queue, size, count, quantiles in LearntRunTime.objects.values_list(*columns):
-        found[user, queue, size] = Learnt(count, quantiles)
-    return RunTimes(found)
-
-
 def _look_ahead(snapshot: Snapshot, gangs: Mapping[str, _Gang], run_times: RunTimes) -> Lookout:
     state = ClusterState.objects.select_related("policy").get(pk=1)
     users = []
@@ -182,7 +173,7 @@ def _close_forecasts(now: datetime) -> None:
     still_open.filter(~Exists(waits_on)).update(ended_at=now)
 
 
-def _past(now: datetime) -> list[Past]:
+def past_forecasts(now: datetime) -> list[Past]:
     """Newest first, and those that wait for longer than expected."""
     columns = ("queue_name", "size", "low", "median", "high", "actual", "made_at")
     newest = StartForecast.objects.order_by("-pk")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import place_of
 from scheduler.admission.reading.workload import JobManifest, read_job
 from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
+from scheduler.admission.rules.namespaces import check_namespace
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
 from scheduler.domain.jobs.commands import COMMANDS, NotPossible, command
@@ -23,10 +24,10 @@ from scheduler.domain.jobs.facts import JobStep
 from scheduler.domain.jobs.phases import FINISHED
 from scheduler.domain.jobs.policies import ACTION_NAMES, JobAction
 from scheduler.domain.jobs.settling import phase_after_stopping
-from scheduler.domain.queues import DEFAULT, QueueTree
+from scheduler.domain.queues import DEFAULT, QueueState, QueueTree
 from scheduler.models import Command, Job, Namespace, PodGroup, Queue
 from scheduler.models.prepared import PreparedInsert
-from scheduler.selectors.queues.backlogs import comes_near_a_limit, judged
+from scheduler.selectors.queues.backlogs import judged
 from scheduler.selectors.queues.facts import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
@@ -35,6 +36,7 @@ from scheduler.services.cluster.mirrored import changed_in_cluster
 from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.lifecycle import announce, facts_of, settle_jobs, sync_jobs, take_steps
+from scheduler.services.jobs.limit_turns import take_turn
 from scheduler.services.jobs.pod_creation import (
     AT_ONCE,
     create_podgroup,
@@ -44,7 +46,7 @@ from scheduler.services.jobs.pod_creation import (
 )
 from scheduler.services.jobs.pod_stopping import is_stopped_in_steps
 from scheduler.services.jobs.pods import Priorities, are_taken, stored_task
-from scheduler.services.locks import alone_at_the_limit, alone_with_pods, share_tree
+from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.records import audit
 from scheduler.services.sessions.requests import want_session
 
@@ -79,8 +81,7 @@ def submit_job(
         share_tree()
         scene = _read_scene(manifest, submitter(by))
         reading, notices = _admit_job(manifest, scene, by)
-        if comes_near_a_limit(scene.facts, pods=reading.replicas):
-            alone_at_the_limit()
+        if take_turn(scene.facts, pods=reading.replicas):
             scene = _read_scene(manifest, submitter(by))
             reading, notices = _admit_job(manifest, scene, by)
         job, pods = _create_job(reading, scene, by)
@@ -167,10 +168,19 @@ def _audit_summary(job: Job) -> dict[str, Any]:
 
 
 def check_job(
-    manifest: object, user: str
+    manifest: object,
+    user: str,
+    tree: QueueTree | None = None,
+    states: Mapping[str, QueueState] | None = None,
 ) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
-    """Every rule that this job would break if this user submitted it, without making it."""
-    return _check_manifest(manifest, _read_scene(manifest, user))
+    """Every rule that this job would break if this user submitted it, without making it.
+
+    With another tree and its states: if the queues were like that.
+    """
+    scene = _read_scene(manifest, user)
+    if tree is not None:
+        scene = scene._replace(tree=tree, facts=replace(scene.facts, states=states or {}))
+    return _check_manifest(manifest, scene)
 
 
 def _read_scene(manifest: object, user: str) -> Scene:
@@ -281,10 +291,12 @@ def command_job(
     dry_run: bool = False,
     expected_version: Expected = None,
     waits: bool = True,
+    because: str = "",
 ) -> JobCommandResult:
     """Suspend (AbortJob), resume, restart or cancel (TerminateJob) a job.
 
-    In a real cluster it `waits` a moment until the command is carried out there.
+    `because` is told as the job's message in place of “on request”. In a real cluster it `waits` a
+    moment until the command is carried out there.
     Raises `Job.DoesNotExist`, `NotPossible`, `Stale`, `Rejected`.
     """
     wanted = ACTION_NAMES.get(action)
@@ -298,13 +310,13 @@ def command_job(
         return _rehearse_command(namespace, name, wanted, by, expected_version)
     if job_writes.are_jobs_in_cluster():
         job = stored_jobs().get(namespace=namespace, name=name)
-        step = _checked_step(job, wanted, by, expected_version)
+        step = _with_message(_checked_step(job, wanted, by, expected_version), because)
         return _command_in_cluster(job, wanted, step, by, reason, waits=waits)
     with transaction.atomic():
         share_tree()
         alone_with_pods()
         job = stored_jobs(locked=True).get(namespace=namespace, name=name)
-        step = _checked_step(job, wanted, by, expected_version)
+        step = _with_message(_checked_step(job, wanted, by, expected_version), because)
         row = _command_row(job, wanted, by, reason, step)
         row.save(force_insert=True)
         if step:
@@ -316,6 +328,12 @@ def command_job(
             _record_command(job, wanted, by, phase, reason, step.message)
         announce([job])
     return JobCommandResult(row, job, step is not None, row.message)
+
+
+def _with_message(step: JobStep | None, because: str) -> JobStep | None:
+    if step is None or not because:
+        return step
+    return replace(step, message=because)
 
 
 def _command_in_cluster(
@@ -402,6 +420,8 @@ def _first_step(job: Job, action: JobAction) -> JobStep | None:
     step = command(facts_of([job])[job.pk], action)
     if step and action in (JobAction.RESUME, JobAction.RESTART):
         scene = submission_scene({job.queue.place}, job.namespace, job.owner)
+        if take_turn(scene.facts, pods=_pods_of(job)):
+            scene = submission_scene({job.queue.place}, job.namespace, job.owner)
         verdict = judged(lambda facts: _may_go_on(job, scene.tree, facts), scene.facts)
         if verdict.violations:
             raise Rejected(verdict.violations, by_state=True)
@@ -416,13 +436,18 @@ def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
     has_ended = job.phase in FINISHED
     rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
     if has_ended:
+        rules += check_namespace(job.queue.name, job.namespace, facts)
         rules += check_backlogs(
             job.queue.name,
             facts,
             jobs=1,
-            pods=sum(task["replicas"] for task in job.tasks),
+            pods=_pods_of(job),
         )
     return Verdict(tuple(rules))
+
+
+def _pods_of(job: Job) -> int:
+    return sum(task["replicas"] for task in job.tasks)
 
 
 def _command_row(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from scheduler.admission.violations import Rejected, Violation
@@ -22,6 +22,7 @@ from scheduler.domain.access import Permission
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.plans import Plan, plan
 from scheduler.models import Command, Queue
+from scheduler.outages import in_a_line
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER, are_queues_in_cluster
@@ -136,7 +137,7 @@ def command_queues(
         except _FORBIDDEN:
             raise
         except Exception as problem:
-            logger.error("commands to queues failed: %s", _in_words(orders), exc_info=problem)
+            _log_failure("commands to queues failed", orders, problem)
             given = _record_failures(orders, by, problem)
     return given
 
@@ -317,8 +318,16 @@ def _record_failures(orders: Sequence[QueueOrder], by: Actor, problem: Exception
             edit.settle()
     except Exception as again:
         # The answer is the same: nothing was changed. It is only not on record.
-        logger.error("the failure could not be recorded: %s", _in_words(orders), exc_info=again)
+        _log_failure("the failure could not be recorded", orders, again)
     return given
+
+
+def _log_failure(what: str, orders: Sequence[QueueOrder], problem: Exception) -> None:
+    """A database that is away or full is no mistake of ours, so nobody needs a traceback."""
+    if isinstance(problem, (OperationalError, InterfaceError)):
+        logger.warning("%s: %s: %s", what, _in_words(orders), in_a_line(problem))
+    else:
+        logger.error("%s: %s", what, _in_words(orders), exc_info=problem)
 
 
 def _recorded_failure(

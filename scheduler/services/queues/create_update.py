@@ -387,6 +387,8 @@ def _value_words(value: object) -> str:
         return " ".join(amounts) or "nothing"
     if isinstance(value, Mapping):
         return f"{len(value)} entries"
+    if value is None:
+        return "nothing"
     return textwrap.shorten(str(value), _LONGEST_VALUE, placeholder=" …") or "nothing"
 
 

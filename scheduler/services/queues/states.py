@@ -27,6 +27,7 @@ from scheduler.models import PlannedDeletion, PodGroup
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.models.workload import LIVE_PHASES
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
+from scheduler.services.notices.queues import say_states
 from scheduler.services.records.events import EventNote, record_events
 
 _STATES_LOCK = 7_320_001  # any number that nothing else locks
@@ -105,6 +106,7 @@ def settle_states(stored: StoredTree, *, silent: Collection[str] = ()) -> Settle
             kept.append(change.name)
     drop_deletions(kept)
     _tell([change for change in changes if change.name not in silent], now)
+    say_states(changes, now)
     notify.queues_changed(changed)
     return Settled(changed, tuple(changes))
 

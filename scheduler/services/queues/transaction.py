@@ -54,6 +54,7 @@ from scheduler.services.cluster.queue_writes import (
     shows_in_mirror,
 )
 from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.notices.queues import say_quotas
 from scheduler.services.queues.states import (
     StoredTree,
     alone_with_states,
@@ -68,6 +69,7 @@ from scheduler.services.sessions.requests import want_session
 _SQL_TYPES: Final = {
     FieldKind.NUMBER: "bigint",
     FieldKind.SECONDS: "bigint",
+    FieldKind.LIMIT: "bigint",
     FieldKind.TRUTH: "boolean",
 }
 _JSON_COLUMNS: Final = (*names_of(AMOUNT_FIELDS), *METADATA_FIELDS)
@@ -346,6 +348,7 @@ class TreeEdit:
         if self.warns:
             settle_warnings(self._image.queues, self.tree, self.facts.total)
         record_events(self._notes, now)
+        say_quotas(self._before, self.tree.queues, now)
         ordered = {row.target_name for row in self._orders}
         noted = {note.name for note in self._notes}
         notify.queues_changed(moved | ordered | noted)
@@ -398,8 +401,12 @@ class TreeEdit:
         audit.write(entries)
         notes = [note for note in self._notes if note.name not in sent.failures]
         record_events(notes, now)
+        say_quotas(self._without_failures(sent), self.tree.queues, now)
         ordered = {row.target_name for row in self._orders}
         notify.queues_changed({*sent.versions, *ordered, *(note.name for note in notes)})
+
+    def _without_failures(self, sent: Sent) -> Mapping[str, QueueSpec]:
+        return {name: spec for name, spec in self._before.items() if name not in sent.failures}
 
     def _was_done(self, entry: AuditEntry, sent: Sent) -> bool:
         if entry.name in sent.failures:

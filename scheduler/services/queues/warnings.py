@@ -23,6 +23,7 @@ from scheduler.models.bulk import as_parameter, execute, json_column, values_tab
 from scheduler.selectors.queues.facts import room_for_queues
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.locks import lock_tree
+from scheduler.services.notices.queues import say_invalid
 
 _COLUMNS = {"id": "bigint", "warnings": "text", "conditions": "text"}
 
@@ -87,8 +88,28 @@ def settle_warnings(
             rows.append(row)
     if rows:
         _store(rows)
+        say_invalid(_newly_invalid(queues, rows))
         notify.queues_changed(row["name"] for row in rows)
     return [row["name"] for row in rows]
+
+
+def _newly_invalid(
+    queues: Mapping[str, StoredQueue], rows: Iterable[dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    found = {}
+    for row in rows:
+        was = _invalid_condition(queues[row["name"]].conditions)
+        now = _invalid_condition(json.loads(row["conditions"]))
+        if now and not was:
+            found[row["name"]] = now
+    return found
+
+
+def _invalid_condition(conditions: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    for condition in conditions:
+        if condition.get("type") == "HierarchyInvalid":
+            return condition
+    return None
 
 
 def _row(
@@ -119,11 +140,7 @@ def _invalid(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, An
     if not problems:
         return []
     message = " ".join(problem.message for problem in problems)
-    before = None
-    for condition in queue.conditions:
-        if condition.get("type") == "HierarchyInvalid":
-            before = condition
-            break
+    before = _invalid_condition(queue.conditions)
     if before:
         since = before["since"]
     else:

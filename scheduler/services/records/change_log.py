@@ -24,11 +24,12 @@ def ensure_own_change_log() -> None:
         return
     with transaction.atomic():
         state = log_state()
+        had_another = ChangeHorizon.objects.exclude(log="").exists()
         removed, _ = Change.objects.all().delete()
         ChangeHorizon.objects.update_or_create(
             id=1, defaults={"position": state.here, "log": state.log}
         )
-    if removed:
+    if removed and had_another:  # the entries of a new database are of its own preparation
         logger.warning(
             "The log of changed rows came from another database. It starts over, and everything is "
             "read once."

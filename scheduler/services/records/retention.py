@@ -38,7 +38,11 @@ from scheduler.models import (
     Decision,
     Event,
     Eviction,
+    Happening,
     Job,
+    LoanSample,
+    Notice,
+    NoticeDelivery,
     Pod,
     PodClass,
     PodGroup,
@@ -52,6 +56,7 @@ from scheduler.models.bulk import fetch
 from scheduler.selectors.cluster.nodes import OCCUPYING
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.records import idempotency
+from scheduler.services.records.loan_samples import note_loans
 from scheduler.services.records.rollup import roll_up
 
 STEP = 2000
@@ -68,6 +73,9 @@ KEPT: Final[dict[str, tuple[Any, str, timedelta]]] = {
     "start_forecasts": (StartForecast, "made_at", timedelta(days=30)),
     "commands": (Command, "created_at", timedelta(days=365)),
     "previews": (Preview, "created_at", timedelta(days=7)),
+    "happenings": (Happening, "at", timedelta(days=2)),
+    "notice_deliveries": (NoticeDelivery, "created_at", timedelta(days=30)),
+    "notices": (Notice, "created_at", timedelta(days=90)),
     "bulk_runs": (BulkRun, "created_at", timedelta(days=30)),
     "deleted_queues": (Queue, "deleted_at", timedelta(days=365)),
 }
@@ -99,6 +107,7 @@ JOBS_KEPT = timedelta(days=30)
 def tidy_up() -> None:
     now = timezone.now()
     until = time.monotonic() + MOST_SECONDS
+    note_loans(now)
     roll_up(now - LATE_SAMPLES)
     _prune_decisions(now - kept_for("decisions"), until)
     for rows in _past_their_time(now):
@@ -125,6 +134,7 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     yield Event.objects.filter(kind="Pod", last_at__lt=now - POD_EVENTS_KEPT)
     for seconds, kept in SAMPLES:
         yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
+        yield LoanSample.objects.filter(seconds=seconds, at__lt=now - kept)
     if not is_kubernetes():  # there, what has ended goes when the cluster deletes it
         yield from _ended_long_ago(now)
     yield _forgotten_queues(now)

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from django.db.models import Max
 
-from scheduler.domain.timelines import Data, Point, average
-from scheduler.models import Queue, QueueSample
+from scheduler.domain.timelines import FIGURES, LOAN_FIGURES, Data, Point, average
+from scheduler.models import LoanSample, Queue, QueueSample
 from scheduler.models.bulk import fetch
 from scheduler.selectors.records.history import as_points
 from scheduler.selectors.sessions.snapshot_rows import loaded
@@ -32,15 +32,20 @@ class Level:
     source: int
     catch_up: int
     key: int
+    model: Any = QueueSample
+    figures: tuple[str, ...] = FIGURES
 
 
 MINUTES: Final = Level(QueueSample.MINUTE, QueueSample.RAW, 15, 3600)
 HOURS: Final = Level(QueueSample.HOUR, QueueSample.MINUTE, 24, 24 * 3600)
+LOAN_HOURS: Final = Level(
+    QueueSample.HOUR, QueueSample.MINUTE, 24, 24 * 3600, LoanSample, LOAN_FIGURES
+)
 
 
 def roll_up(now: datetime) -> None:
     """Whole minutes out of raw samples, whole hours out of minutes."""
-    for level in (MINUTES, HOURS):
+    for level in (MINUTES, HOURS, LOAN_HOURS):
         for start in _due_buckets(level, now):
             _roll_up(level, start)
 
@@ -48,7 +53,7 @@ def roll_up(now: datetime) -> None:
 def _due_buckets(level: Level, now: datetime) -> list[datetime]:
     """The buckets that are over and not yet made, oldest first."""
     end = int(now.timestamp()) // level.seconds * level.seconds
-    last = QueueSample.objects.filter(seconds=level.seconds).aggregate(last=Max("at"))["last"]
+    last = level.model.objects.filter(seconds=level.seconds).aggregate(last=Max("at"))["last"]
     first = end - level.catch_up * level.seconds
     if last is not None:
         first = max(first, int(last.timestamp()) + level.seconds)
@@ -60,9 +65,9 @@ def _due_buckets(level: Level, now: datetime) -> list[datetime]:
 
 def _roll_up(level: Level, start: datetime) -> None:
     end = start + timedelta(seconds=level.seconds)
-    standing = _standing_at(start, level)
+    standing = standing_at(start, level)
     within: dict[str, list[Point]] = {}
-    samples = QueueSample.objects.filter(seconds=level.source, at__gte=start, at__lt=end)
+    samples = level.model.objects.filter(seconds=level.source, at__gte=start, at__lt=end)
     for name, at, data in samples.order_by("at").values_list("queue_name", "at", "data"):
         within.setdefault(name, []).extend(as_points(at, level.source, data))
     names = set(within)
@@ -71,7 +76,7 @@ def _roll_up(level: Level, start: datetime) -> None:
     rows = []
     for name in sorted(names):
         rows.append(_bucket_sample(level, name, start, standing.get(name), within.get(name, [])))
-    QueueSample.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+    level.model.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
 
 
 def _queue_names() -> set[str]:
@@ -84,7 +89,7 @@ def _bucket_sample(
     start: datetime,
     before: Data | None,
     points: list[Point],
-) -> QueueSample:
+) -> Any:
     begin = start.timestamp()
     end = begin + level.seconds
     if before is not None:
@@ -94,8 +99,10 @@ def _bucket_sample(
     for key, value in points[-1][1].items():
         if key != "last":
             last[key] = value
-    data: dict[str, Any] = {**average(points, begin, end), "state": last.get("state")}
-    return QueueSample(
+    data: dict[str, Any] = dict(average(points, begin, end, level.figures))
+    if "state" in last:
+        data["state"] = last["state"]
+    return level.model(
         queue_name=name,
         seconds=level.seconds,
         at=start,
@@ -103,14 +110,15 @@ def _bucket_sample(
     )
 
 
-def _standing_at(moment: datetime, level: Level) -> dict[str, Data]:
+def standing_at(moment: datetime, level: Level) -> dict[str, Data]:
     """The last word on each queue before this moment, at any length up to the level's own.
 
     What was said long ago is forgotten.
     """
+    table = level.model._meta.db_table
     sql = (
-        "SELECT s.queue_name, s.data FROM scheduler_queuesample s JOIN (SELECT queue_name, max(at) "
-        "AS at FROM scheduler_queuesample "
+        f"SELECT s.queue_name, s.data FROM {table} s JOIN (SELECT queue_name, max(at) "
+        f"AS at FROM {table} "
         "WHERE seconds <= %s AND at < %s AND at >= %s GROUP BY queue_name) newest ON "
         "newest.queue_name = s.queue_name "
         "AND newest.at = s.at WHERE s.seconds <= %s ORDER BY s.seconds DESC"

@@ -6,21 +6,21 @@ Checked and replaced as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.db import transaction
 
 from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
-from scheduler.engine.arguments import number
 from scheduler.engine.policy import Policy
-from scheduler.engine.presets import BOUND, DEFAULT_POLICY
+from scheduler.engine.presets import BOUND
 from scheduler.engine.report.omissions import has_queue_plugin, omissions
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import (
     PolicyError,
     PolicyReading,
     default_policy_text,
+    min_run_seconds_of,
+    policy_of,
     read_policy,
 )
 from scheduler.services.accounts import access
@@ -38,18 +38,6 @@ def policy_in_force(state: ClusterState) -> Policy:
     return policy_of(None if state.policy is None else state.policy.text)
 
 
-def policy_of(text: str | None) -> Policy:
-    """Of a text that was checked when it was written; None is the built-in policy."""
-    if text is None:
-        return DEFAULT_POLICY
-    return _read_policy(text)
-
-
-@lru_cache(maxsize=8)
-def _read_policy(text: str) -> Policy:
-    return read_policy(text).policy
-
-
 def gives_shares(state: ClusterState) -> bool:
     """Whether queues deserve anything under the policy in force."""
     return has_queue_plugin(policy_in_force(state))
@@ -57,8 +45,7 @@ def gives_shares(state: ClusterState) -> bool:
 
 def min_run_seconds(state: ClusterState) -> int:
     """How long pods run before reclaim may evict them, where no queue says anything else."""
-    settings = policy_in_force(state).configurations.get("reclaim", {})
-    return int(number(settings, "minRunSeconds", 0))
+    return min_run_seconds_of(policy_in_force(state))
 
 
 def policy_text(state: ClusterState) -> str:

@@ -17,12 +17,12 @@ from scheduler.engine import run_session
 from scheduler.engine.policy import Policy
 from scheduler.engine.report.omissions import omissions
 from scheduler.models import ClusterState, Decision, PodGroup, PolicyVersion
+from scheduler.scenarios.policies import policy_of
 from scheduler.selectors.queues.page import WAITING
 from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.sessions.policies import (
     DEFAULT_VERSION,
     policy_in_force,
-    policy_of,
     policy_text,
     policy_to_go_back_to,
     policy_version,

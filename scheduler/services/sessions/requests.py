@@ -6,7 +6,8 @@ import logging
 import time
 
 from celery import current_app
-from django.db import transaction
+from django.db import InterfaceError, transaction
+from django.db import OperationalError as DatabaseAway
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -14,7 +15,7 @@ from scheduler import notify
 from scheduler.domain.access import Permission
 from scheduler.models import ClusterState
 from scheduler.models.bulk import execute
-from scheduler.outages import Outage
+from scheduler.outages import Outage, in_a_line
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.locks import alone_with_pods
@@ -40,13 +41,24 @@ def want_session() -> None:
 
 
 def _note_request() -> None:
+    """What it follows from is committed: if the database went away since, the next tick will do."""
+    try:
+        is_first = _is_first_request()
+    except (DatabaseAway, InterfaceError) as problem:
+        logger.warning("a session was not asked for, the next tick will do: %s", in_a_line(problem))
+        return
+    if is_first:
+        _ask_worker()
+
+
+def _is_first_request() -> bool:
     """Asked after every submission, so it is written out."""
     served = "session_wanted_at IS NULL OR session_wanted_at <= last_session_at"
-    if execute(
+    changed = execute(
         f"UPDATE scheduler_clusterstate SET session_wanted_at = %s WHERE id = 1 AND ({served})",
         [timezone.now()],
-    ):
-        _ask_worker()
+    )
+    return bool(changed)
 
 
 def _ask_worker() -> None:

@@ -23,8 +23,10 @@ from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.report.figures import differing
 from scheduler.garbage import undisturbed
+from scheduler.logs import SESSIONS, known_as
 from scheduler.models import ClusterState
 from scheduler.models.clock import database_now
+from scheduler.scenarios.policies import policy_of
 from scheduler.selectors.cluster.mirror import may_decide
 from scheduler.selectors.sessions.snapshot_sums import SumsDiffer
 from scheduler.selectors.sessions.snapshots import Refreshed, ResidentSnapshot
@@ -37,7 +39,6 @@ from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions import lease
 from scheduler.services.sessions.claim import Claimed, Claims, fail
 from scheduler.services.sessions.comparison import ShadowComparison
-from scheduler.services.sessions.policies import policy_of
 from scheduler.services.sessions.replay import keep_session
 from scheduler.services.sessions.shadow import without_decisions
 from scheduler.services.sessions.stopwatch import Stopwatch
@@ -46,6 +47,7 @@ from scheduler.services.sessions.write_outcome import write_outcome
 from scheduler.services.sessions.written import Written
 
 logger = logging.getLogger(__name__)
+session_logger = logging.getLogger(SESSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +150,13 @@ class SessionRunner:
         if claimed.held.taken_over:
             self.forget()  # another worker may have written what this one does not know of
 
+        with known_as(session=claimed.session.number):
+            return self._run_and_log(claimed, watch)
+
+    def _run_and_log(self, claimed: Claimed, watch: Stopwatch) -> SessionResult | None:
         try:
             with undisturbed(), lease.Keeper(claimed.held, conf().lease_seconds) as keeper:
-                return self._run_claimed(claimed, watch, keeper)
+                result = self._run_claimed(claimed, watch, keeper)
         except lease.LeaseLost:
             logger.warning("session %s lost its lease and wrote nothing", claimed.session.number)
             return None
@@ -159,6 +165,8 @@ class SessionRunner:
             logger.exception("session %s failed", claimed.session.number)
             fail(claimed, error)
             raise
+        _log_decided(result)
+        return result
 
     def _run_claimed(
         self,
@@ -359,6 +367,16 @@ class SessionRunner:
         if not outcome.is_quiet or was_paused_meanwhile or snapshot.clock_was_read:
             return None
         return ReusableOutcome(outcome, claimed.policy_text, claimed.paused)
+
+
+def _log_decided(result: SessionResult) -> None:
+    fields = {"bound": len(result.written.bound), "evicted": len(result.written.evicted)}
+    if any(fields.values()):
+        session_logger.info(
+            "The session placed %(bound)s pods and evicted %(evicted)s",
+            fields,
+            extra={"fields": fields},
+        )
 
 
 def _is_paused_now() -> bool:

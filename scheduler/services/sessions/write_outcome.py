@@ -28,6 +28,7 @@ from scheduler.models.bulk import (
 )
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 from scheduler.selectors.sessions.snapshots import ResidentSnapshot
+from scheduler.services.notices.gangs import say_session
 from scheduler.services.records.events import record_events
 from scheduler.services.sessions.write_decisions import write_decisions, write_victims
 from scheduler.services.sessions.write_events import event_notes
@@ -60,6 +61,7 @@ def write_outcome(
     write_decisions(resident, written, session_id, now)
     write_victims(written, session_id, number, now)
     record_events(event_notes(resident, outcome, written), now)
+    say_session(written.started, written.ended, _evicted_gangs(resident, written), number)
     return written
 
 
@@ -181,6 +183,15 @@ def _count_evictions(resident: ResidentSnapshot, written: Written) -> None:
         f"UPDATE scheduler_podgroup SET evictions = evictions + 1 WHERE {one_of_ids('id')}",
         [ids_parameter(gangs)],
     )
+
+
+def _evicted_gangs(resident: ResidentSnapshot, written: Written) -> dict[int, str]:
+    """By the key of each gang that lost pods: why it lost the first of them."""
+    group_of = resident.snapshot.pods.group
+    reasons: dict[int, str] = {}
+    for evict in written.evicted:
+        reasons.setdefault(resident.group_ids[group_of[evict.row]], evict.reason)
+    return reasons
 
 
 def _write_reservations(resident: ResidentSnapshot, outcome: Outcome, written: Written) -> None:

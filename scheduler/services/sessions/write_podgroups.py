@@ -40,6 +40,9 @@ _GROUP_COLUMNS = {
 }
 
 
+_WAITING = (Phase.PENDING.label, Phase.INQUEUE.label)
+
+
 def write_podgroups(
     resident: ResidentSnapshot,
     outcome: Outcome,
@@ -59,6 +62,9 @@ def write_podgroups(
         written.podgroups.add(keys[group])
         if row.get("phase") == Phase.COMPLETED.label:
             written.completed = True
+            written.ended.append(row["id"])
+        if row.get("phase") == Phase.RUNNING.label and row["old_phase"] in _WAITING:
+            written.started.append(row["id"])
         if row.get("phase") == Phase.UNKNOWN.label:
             written.unknown.append(row["id"])
 

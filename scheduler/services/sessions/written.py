@@ -21,6 +21,9 @@ class Written:
     broken: set[str] = field(default_factory=set)
     # podgroups of which some pods run while the others cannot
     unknown: list[int] = field(default_factory=list)
+    # podgroups that waited and run now, and that ended: the keys of their rows
+    started: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
     podgroups: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     completed: bool = False  # some podgroup was completed: a closing queue may be closed now

@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.control_plane.fake.conversation import Conversation
 from tests.control_plane.fake.faults import Answer, Fault, Late, Planned, Reset
+from tests.control_plane.fake.pod_logs import log_answer
 from tests.control_plane.fake.refusals import Refused
 from tests.control_plane.fake.resources import Target, resource_of, target_of
 from tests.control_plane.fake.store import Store
@@ -150,7 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
         if target is None or not _is_served(target):
             raise Refused(404, "NotFound", "the server could not find the requested resource", {})
         if target.subresource == "log":
-            self._send_text(self.server_state.logs.get(target.name, ""))
+            written = self.server_state.logs.get(target.name, "")
+            self._send_text(log_answer(written, question))
             return
         if is_watch:
             self._send_head_of_watch()

@@ -163,3 +163,19 @@ def test_a_preview_of_nonsense_is_refused(admin: Caller, body: dict[str, Any]):
 
 def test_a_preview_of_a_set_that_is_not_there(admin: Caller):
     admin.post("previews/", {"changeSet": 99}, expect=404)
+
+
+def test_a_single_entry_of_the_audit_log_is_reverted(admin: Caller):
+    admin.post("queues/a/suspend/")
+    (entry,) = admin.get("audit/?queue=a&action=SuspendQueue")["results"]
+    where = f"audit/{entry['metadata']['name']}/revert/"
+
+    admin.post(f"{where}?dry_run=true")
+    assert admin.get("changes/")["results"] == []
+    made = admin.post(where, expect=201)
+
+    (field,) = made["spec"]["items"][0]["diff"]
+    assert field == {"field": "spec.state", "before": "Suspended", "after": "Open"}
+    assert made["status"]["mayBeApplied"]
+    admin.post(f"changes/{made['metadata']['name']}/apply/")
+    assert "already as it was" in admin.post(where, expect=409)["detail"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.dashboard.api.conftest import Caller
+from tests.needed import debian_program
 
 PAGE = Path(__file__).parents[3] / "docs" / "api.md"
 
@@ -23,10 +23,7 @@ def examples() -> list[tuple[str, str]]:
 
 @pytest.mark.django_db(transaction=True)
 def test_every_example_does_what_it_says(live_server: Any, tmp_path: Path):
-    if shutil.which("curl") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(
-            "no curl found: install it to run the examples of docs/api.md"
-        )
+    debian_program("curl", "curl")
     token = Caller("boss", superuser=True).token
     environment = {
         **os.environ,

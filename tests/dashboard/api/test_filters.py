@@ -31,6 +31,10 @@ LISTS = {
     "audit": filters.AuditFilters,
     "grants": filters.GrantFilters,
     "changes": filters.ChangeSetFilters,
+    "windows": filters.WindowFilters,
+    "plans": filters.PlanFilters,
+    "occurrences": filters.OccurrenceFilters,
+    "notices": filters.NoticeFilters,
 }
 FIXED = {
     "state",
@@ -48,6 +52,7 @@ FIXED = {
     "role",
     "verdict",
     "about",
+    "unread",
 }
 OPEN = {("events", "reason")}  # whatever a cluster reports can be the reason of an event
 WORDS = [

@@ -90,16 +90,19 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
     assert ann.get("users/~/preferences/")["spec"] == {
         "timeZone": "",
         "theme": "system",
+        "calendarNotices": True,
         "folded": [],
         "unfolded": [],
         "levels": None,
     }
     changed = ann.patch(
-        "users/ann/preferences/", {"spec": {"timeZone": "Europe/Berlin", "theme": "dark"}}
+        "users/ann/preferences/",
+        {"spec": {"timeZone": "Europe/Berlin", "theme": "dark", "calendarNotices": False}},
     )
     assert changed["spec"] == {
         "timeZone": "Europe/Berlin",
         "theme": "dark",
+        "calendarNotices": False,
         "folded": [],
         "unfolded": [],
         "levels": None,
@@ -108,6 +111,7 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
     assert folded["spec"] == {
         "timeZone": "Europe/Berlin",
         "theme": "dark",
+        "calendarNotices": False,
         "folded": ["team"],
         "unfolded": [],
         "levels": None,
@@ -136,6 +140,7 @@ def test_the_pages_show_what_was_set_by_the_api(caller: Callable[..., Caller]):
         ({"unfolded": [7]}, "spec.unfolded"),
         ({"levels": -1}, "spec.levels"),
         ({"levels": True}, "spec.levels"),
+        ({"calendarNotices": "no"}, "spec.calendarNotices"),
         ({"colour": 1}, "colour"),
     ],
 )

@@ -19,6 +19,7 @@ from dashboard.api.urls import COLLECTIONS
 from scheduler.models import (
     ApiToken,
     BulkRun,
+    ChangePlan,
     ChangeSet,
     Command,
     Comparison,
@@ -29,6 +30,11 @@ from scheduler.models import (
     Job,
     Namespace,
     Node,
+    Notice,
+    NoticeChannel,
+    NoticeDelivery,
+    NoticeRule,
+    Occurrence,
     Pod,
     PodClass,
     PodGroup,
@@ -36,6 +42,7 @@ from scheduler.models import (
     Preview,
     PriorityClass,
     Queue,
+    SafeWindow,
     SavedView,
     SchedulingSession,
 )
@@ -141,12 +148,28 @@ def _mine(model: Any, **more: Callable[[int], Any]) -> Callable[[int], Any]:
 
     def make(number: int) -> Any:
         fields = {name: value(number) for name, value in more.items()}
-        owner = "user" if model in (ApiToken, Grant) else "owner"
+        has_user = model in (ApiToken, Grant, Notice, NoticeChannel, NoticeRule)
+        owner = "user" if has_user else "owner"
         return model.objects.create(
             **{owner: get_user_model().objects.get(username="boss")}, **fields
         )
 
     return make
+
+
+def _delivery(number: int) -> NoticeDelivery:
+    """A message to a channel of the reader's own."""
+    channel = NoticeChannel.objects.filter(name="hook").first()
+    if channel is None:
+        channel = NoticeChannel.objects.create(
+            user=get_user_model().objects.get(username="boss"), name="hook"
+        )
+    return NoticeDelivery.objects.create(channel=channel, due_at=timezone.now())
+
+
+def _plan(number: int) -> ChangePlan:
+    change_set = ChangeSet.objects.create(name=f"c{number}")
+    return ChangePlan.objects.create(change_set=change_set, begins="2026-11-20T18:00", zone="UTC")
 
 
 MAKERS: dict[str, Callable[[int], Any]] = {
@@ -200,7 +223,27 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "bulkruns": _mine(BulkRun, action=lambda _: "AbortJob"),
     "policyversions": lambda number: PolicyVersion.objects.create(text=f"# {number}"),
     "previews": _mine(Preview, minutes=lambda _: 60),
+    "notices": _mine(
+        Notice,
+        key=lambda number: f"n{number}",
+        at=lambda _: timezone.now(),
+        queue_id=lambda _: _leaf(0).pk,
+    ),
+    "noticerules": _mine(
+        NoticeRule, kind=lambda _: "JobFailed", queue_id=lambda number: _queue(number).pk
+    ),
+    "noticechannels": _mine(NoticeChannel, name=lambda number: f"c{number}"),
+    "noticedeliveries": _delivery,
     "changes": lambda number: ChangeSet.objects.create(name=f"c{number}"),
+    "windows": lambda number: SafeWindow.objects.create(
+        queue=f"q{number}",
+        change_set=ChangeSet.objects.create(name=f"w{number}"),
+        before={f"q{number}": {"requested": "Open", "state": "Open"}},
+    ),
+    "plans": _plan,
+    "occurrences": lambda number: Occurrence.objects.create(
+        plan=_plan(number), number=0, begins_at=timezone.now()
+    ),
 }
 _KEPT_FOR_EVER = ("audit",)  # the database refuses to delete them
 

@@ -173,7 +173,7 @@ def test_the_number_of_queries_does_not_grow_with_the_tree(
 
     with django_assert_max_num_queries(6):
         answer(client, "queues", review("queues", "CREATE", manifest("a")))
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         answer(client, "jobs", review("jobs", "CREATE", job("q2")))
 
 

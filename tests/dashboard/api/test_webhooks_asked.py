@@ -353,6 +353,7 @@ def test_volcanos_own_definition_takes_the_state_as_an_annotation(
         create(plane, objects.volcano_job("j", queue="waits"))
 
         plane.kubectl("annotate", "queue", "q", "fumarole.io/state=Closed")
+        wait_for_queue("q", state="Closed")
         assert "q is Closed" in refusal(create, plane, objects.volcano_job("k", queue="q"))
         plane.kubectl("delete", "queue", "q")
         with pytest.raises(ProgramFailed, match="Odd"):

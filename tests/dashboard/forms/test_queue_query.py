@@ -69,7 +69,7 @@ def found(query: str) -> list[str]:
         ("is:waiting is:leaf", ["batch", "language"]),
         ("is:waiting is:borrowing", ["language"]),
         ("is:borrowing is:leaf", ["archive", "language"]),
-        ("is:lending", ["vision"]),
+        ("is:lending", ["batch", "default", "production", "serving", "vision"]),
         ("is:starved -lang", ["batch"]),
         ("is:warned", ["archive"]),
         ("is:overlimit", ["archive"]),

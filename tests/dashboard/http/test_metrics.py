@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from typing import Any
 
@@ -17,6 +15,7 @@ from dashboard.http.session_figures import SessionFigures
 from scheduler.models import PriorityClass
 from scheduler.services.sessions.runner import SessionRunner
 from tests.dashboard.sample import load_tree
+from tests.needed import debian_program
 from tests.worlds import job, let_age, node, pass_time, run_session
 
 pytestmark = pytest.mark.django_db
@@ -157,11 +156,7 @@ def test_the_evictions_of_the_last_hour_are_told_with_what_they_cost():
 
 
 def test_promtool_finds_fault_with_nothing_but_volcanos_own_names():
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(
-            "no promtool found: install it (Debian: prometheus) to check /metrics"
-        )
+    promtool = debian_program("promtool", "prometheus")
     load_tree()
     preempt()
 

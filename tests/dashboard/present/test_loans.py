@@ -1,54 +1,45 @@
-"""Who lends to whom among siblings."""
+"""Loans in words, for a reader who may not know all queues."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from dashboard.present.loans import NOBODY, Loan, ledger, loans
+from dashboard.http.visibility import Visibility
+from dashboard.present.loans import loan_sentence, with_parts
+from scheduler.domain.loans import Loan
 from scheduler.selectors.queues.listing import queue_rows
+from scheduler.selectors.queues.loans import Ledger, ledgers_of
 from tests.dashboard.sample import GPU, load_tree
 
-
-def test_the_largest_borrower_takes_from_the_largest_lender():
-    found = list(loans({"batch": 18, "archive": -6, "team-a": -12}, free=0))
-
-    assert found == [Loan("team-a", "batch", 12), Loan("archive", "batch", 6)]
-
-
-def test_what_is_nobodys_is_used_first():
-    assert list(loans({"batch": 18, "team-a": -12}, free=10)) == [
-        Loan(NOBODY, "batch", 10),
-        Loan("team-a", "batch", 8),
-    ]
-
-
-def test_nobody_lends_where_nobody_borrows():
-    assert list(loans({"a": -5, "b": 0}, free=3)) == []
-
-
-@settings(
-    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)  # the machine may have other work to do
-@given(st.lists(st.integers(-50, 50), max_size=8), st.integers(0, 60))
-def test_nobody_lends_more_than_he_leaves_unused_and_nobody_is_lent_more_than_he_borrows(
-    amounts: list[int], free: int
-):
-    balances = {f"queue-{place}": amount for place, amount in enumerate(amounts)}
-    found = list(loans(balances, free))
-
-    for name, balance in balances.items():
-        assert sum(loan.amount for loan in found if loan.lender == name) <= max(0, -balance)
-        assert sum(loan.amount for loan in found if loan.borrower == name) <= max(0, balance)
-    lendable = free - sum(min(0, balance) for balance in balances.values())
-    assert sum(loan.amount for loan in found) == min(
-        lendable, sum(max(0, balance) for balance in balances.values())
-    )
+ALL = Visibility(None)
 
 
 @pytest.mark.django_db
-def test_the_ledger_of_a_tree_is_by_parent_and_resource():
+def test_the_ledger_of_a_tree_is_by_resource():
     load_tree()
 
-    assert ledger(queue_rows(), [GPU]) == {("research", GPU): (Loan("vision", "language", 10_000),)}
+    ledger = ledgers_of(queue_rows(), [GPU])[GPU]
+
+    assert ledger.loans == (Loan("vision", "language", "research", 10_000),)
+    assert loan_sentence(ledger, "vision", ALL) == "lending 10 to language"
+    assert loan_sentence(ledger, "language", ALL) == "borrowing 10 from vision"
+    assert loan_sentence(ledger, "research", ALL) == ""
+
+
+def test_loans_of_queues_that_a_reader_may_not_see_are_summed():
+    loans = (
+        Loan("team-a", "batch", "root", 12_000),
+        Loan("archive", "batch", "root", 4_000),
+        Loan("attic", "batch", "root", 2_000),
+    )
+    ledger = Ledger(GPU, loans, {"team-a": "root", "batch": "root"})
+
+    found = loan_sentence(ledger, "batch", Visibility({"batch", "team-a"}))
+
+    assert found == "borrowing 18 from team-a (12), other queues (6)"
+
+
+def test_the_smallest_of_many_are_counted():
+    parts = [(f"q{place}", 1_000) for place in range(6)]
+
+    assert with_parts("cpu", "from", parts) == "6 from q0 (1), q1 (1), q2 (1), q3 (1), 2 others (2)"

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import AuditEntry, ChangeSet, Preview, Queue
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.change_sets.preview_runs import work_out_previews
+from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import update_queue
 from tests.dashboard.work import person, signed_in, small_cluster, text
 from tests.services.change_sets.builders import edit
@@ -185,3 +187,21 @@ def test_a_preview_is_cancelled_and_an_old_one_is_not_shown_for_a_changed_set():
     assert "no promise" in text(admin.get(f"/changes/{made.pk}/"))
     admin.post(f"/changes/{made.pk}/add/", {"yaml": manifest("batch", weight=3)})
     assert "no promise" not in text(admin.get(f"/changes/{made.pk}/"))
+
+
+def test_a_single_entry_of_the_audit_log_is_reverted_from_its_page():
+    command_queue("research", QueueCommand.SUSPEND, by=person("admin"))
+    admin = signed_in("admin")
+    deed = AuditEntry.objects.get(action="SuspendQueue", name="research")
+    followed = AuditEntry.objects.get(action="SuspendQueue", name="vision")
+    assert "Revert this change" in text(admin.get(f"/audit/{deed.pk}/"))
+    assert "SuspendQueue of research: revert that" in text(admin.get(f"/audit/{followed.pk}/"))
+
+    answer = admin.post(f"/audit/{deed.pk}/revert/")
+
+    made = ChangeSet.objects.get()
+    assert answer.url == f"/changes/{made.pk}/"
+    assert made.is_draft
+    assert admin.post(f"/audit/{followed.pk}/revert/").status_code == 409
+    assert signed_in("sam").post(f"/audit/{deed.pk}/revert/").status_code == 403
+    assert admin.post("/audit/999999/revert/").status_code == 404

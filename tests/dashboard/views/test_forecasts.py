@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.templatetags.times import moment
@@ -209,3 +211,36 @@ def test_explain_has_the_range_with_its_stated_coverage(admin, gang):
 
 def test_explain_has_nothing_where_nobody_has_looked(admin, gang):
     assert admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"] is None
+
+
+@pytest.mark.parametrize("kind", ["jobs", "podgroups"])
+def test_lists_and_objects_of_the_api_have_it_while_the_gang_waits(admin, gang, kind):
+    expect(gang)
+    one = f"/api/v1/{kind}/default/big/"
+    asked = f"/api/v1/{kind}/?fields=metadata.name,status.expectedStart"
+
+    def told() -> list[object]:
+        (listed,) = admin.get(f"/api/v1/{kind}/?search=big").json()["results"]
+        (cut,) = admin.get(f"{asked}&search=big").json()["results"]
+        whole = admin.get(one).json()
+        return [found["status"]["expectedStart"] for found in (listed, cut, whole)]
+
+    first = told()
+    assert [start["cases"] for start in first] == [50, 50, 50]
+
+    ExpectedStart.objects.update(cases=60, made_at=timezone.now())  # the next look
+    assert [start["cases"] for start in told()] == [60, 60, 60]
+
+    PodGroup.objects.filter(pk=gang.pk).update(phase="Running")
+    assert told() == [None, None, None]
+
+
+def test_a_list_asks_once_for_the_starts_of_all(admin, gang, django_assert_max_num_queries):
+    expect(gang)
+    with CaptureQueriesContext(connection) as few:
+        admin.get("/api/v1/podgroups/")
+    for number in range(5):
+        expect(job(f"more-{number}", "research", replicas=4).podgroup)
+
+    with django_assert_max_num_queries(len(few)):
+        admin.get("/api/v1/podgroups/")

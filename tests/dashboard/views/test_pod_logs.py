@@ -61,7 +61,7 @@ def test_an_operator_reads_the_log_and_what_became_of_the_containers(cluster):
     assert "Exit code 3." in text(page)
     assert "main: out of luck" in text(page)
     assert "&lt;b&gt;step 1&lt;/b&gt;\nstep 2" in page.content.decode()
-    assert "main, the run before" in text(page)
+    assert 'name="previous"' in page.content.decode()
     assert Pod.objects.get().exit_code == 3
 
 
@@ -98,6 +98,16 @@ def test_the_api_gives_the_log_and_the_containers(cluster):
     assert "tailLines=50" in asked
     assert "container=main" in asked
     assert "previous=true" in asked
+
+
+def test_the_log_can_be_kept_as_a_file_with_its_times(cluster):
+    answer = signed_in("ann", "admin").get(f"{PAGE}log/?container=main&times=true")
+    refused = signed_in("bob", "viewer").get(f"{PAGE}log/")
+
+    assert answer["Content-Disposition"] == 'attachment; filename="gang-0.log"'
+    assert answer["Content-Type"].startswith("text/plain")
+    assert answer.content.endswith(b"2026-11-18T04:00:01.000000000Z step 2\n")
+    assert refused.status_code == 403
 
 
 @pytest.mark.parametrize("lines", ["0", "5001", "many"])

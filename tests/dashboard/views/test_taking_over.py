@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.utils import timezone
 
 from scheduler.domain.taken_over import TakenOver
-from scheduler.models import Pod, SchedulingSession
+from scheduler.models import ClusterState, Pod, SchedulingSession
 from scheduler.selectors.cluster.mirror import may_decide
 from scheduler.services.cluster.mirror import state
 from scheduler.services.sessions.runner import SessionRunner
@@ -51,6 +53,11 @@ def scheduling() -> Iterator[None]:
 @pytest.fixture
 def scheduling_a_part() -> Iterator[None]:
     yield from cluster(mode="schedule", scheduler_names=("fumarole",))
+
+
+def sessions_check(client: Client) -> str:
+    checks: dict[str, dict[str, str]] = client.get("/readyz").json()["checks"]
+    return checks["sessions"]["message"]
 
 
 @pytest.fixture
@@ -94,6 +101,20 @@ def test_beside_another_scheduler_of_the_same_pods_nothing_is_placed(admin: Clie
     sentence = "Volcano’s scheduler runs, and places the pods of the same schedulerName (volcano)."
     assert sentence in text(admin.get("/")).replace("&#x27;", "’")
     assert "KUBERNETES_SCHEDULER_NAMES leaves out volcano" in admin.get("/readyz").content.decode()
+
+
+@pytest.mark.usefixtures("scheduling")
+def test_the_check_of_sessions_names_the_other_scheduler_and_not_the_worker(admin: Client) -> None:
+    SessionRunner("test").run_if_due()
+    long_ago = timezone.now() - timedelta(hours=1)
+    ClusterState.objects.update(last_session_at=long_ago)
+    assert "Is the scheduler worker running?" in sessions_check(admin)
+
+    state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"volcano"})))
+
+    message = sessions_check(admin)
+    assert "Volcano's scheduler runs" in message
+    assert "worker running" not in message + text(admin.get("/"))
 
 
 @pytest.mark.usefixtures("scheduling")

@@ -5,7 +5,11 @@ A task that fails for another reason keeps its traceback.
 
 from __future__ import annotations
 
+import ast
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -82,3 +86,44 @@ def test_a_session_that_the_database_left_alone_is_a_sentence_too(caplog: pytest
         caplog.records[-1].getMessage()
         == "session 7 failed: not done, the database does not answer: gone"
     )
+
+
+_SENT_AND_RUN = """
+import django
+django.setup()
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+from structlog.contextvars import get_contextvars
+from scheduler.logs import known_as
+
+app = Celery("ids", broker="memory://", backend="cache+memory://")
+
+@app.task(name="tests.ids")
+def ids():
+    return dict(get_contextvars())
+
+with start_worker(app, perform_ping_check=False, pool="solo", shutdown_timeout=60):
+    with known_as(request_id="r-1", session=812, task="asked by"):
+        asked = ids.delay()
+    told = asked.get(timeout=60)
+    later = ids.delay().get(timeout=60)
+assert told.pop("task_id") == asked.id
+print(told, sorted(later))
+"""
+
+
+def test_a_task_carries_the_ids_of_whoever_asked_for_it_and_nothing_else():
+    """Through a real worker, in a process of its own: it takes over the logs of its process."""
+    said = subprocess.run(
+        [sys.executable, "-c", _SENT_AND_RUN],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "dashboard.settings"},
+    )
+
+    told = {"request_id": "r-1", "session": 812, "task": "tests.ids"}
+    assert said.returncode == 0, said.stderr
+    passed_on, _, later = said.stdout.strip().partition("} ")
+    assert ast.literal_eval(passed_on + "}") == told
+    assert ast.literal_eval(later) == ["task", "task_id"]

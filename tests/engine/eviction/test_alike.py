@@ -78,6 +78,29 @@ def test_where_it_is_clear_who_is_next_the_outcome_is_the_same_as_with_a_pool(
     assert outcome.events == expected.events
 
 
+def test_the_victims_on_the_best_node_are_those_that_a_pool_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    snapshot = takers("preempt", scale=0.1).snapshot()
+    name = "_alike_on_best_node"
+    short_way = getattr(PREEMPT.PreemptSearch, name)
+    answers: list[list[int]] = []
+
+    def counting(*question: object) -> list[int]:
+        answers.append(short_way(*question))
+        return answers[-1]
+
+    monkeypatch.setattr(PREEMPT.PreemptSearch, name, counting)
+    outcome = run_session(snapshot, VOLCANO)
+    monkeypatch.setattr(PREEMPT.PreemptSearch, name, lambda *_: [])
+    expected = run_session(snapshot, VOLCANO)
+
+    assert sum(map(bool, answers)) > len(answers) / 2
+    assert outcome.evictions == expected.evictions
+    assert outcome.reservations == expected.reservations
+    assert outcome.events == expected.events
+
+
 @pytest.mark.parametrize("kind", ["reclaim", "preempt"])
 def test_what_a_plugin_refuses_before_the_last_pod_is_undone(
     monkeypatch: pytest.MonkeyPatch, kind: str

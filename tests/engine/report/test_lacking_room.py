@@ -131,6 +131,23 @@ def test_a_queue_that_has_what_it_deserves_can_not_reclaim():
     assert (found.figures["used"], found.figures["limit"]) == (4000, 4000)
 
 
+def test_of_several_shares_that_are_used_up_the_one_of_the_scarce_resource_is_named():
+    jobs = [
+        job("a", "q1", tasks=4, cpu=2, gpu=1, on="n1"),
+        job("b", "q2", tasks=4, cpu=1, gpu=1, on="n1"),
+        job("new", "q1", cpu=2, gpu=1),
+    ]
+    queues = [queue("q1", deserved={"cpu": 4, "gpu": 4}), queue("q2", deserved={"gpu": 4})]
+
+    found = explained(CAPACITY, nodes=[node("n1", cpu=64, gpu=8)], queues=queues, jobs=jobs)
+
+    assert found.code is ReasonCode.OVER_DESERVED_NOT_RECLAIMABLE
+    assert found.message == (
+        "Needs 1 nvidia.com/gpu at once and nothing suitable is idle; q1 deserves 4 (4 in use), "
+        "so it cannot reclaim from others."
+    )
+
+
 def test_a_gang_for_which_there_is_room_only_in_part():
     jobs = [job("a", cpu=5, on="n1"), job("new", tasks=4, cpu=1)]
 

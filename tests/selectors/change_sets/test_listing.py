@@ -36,6 +36,15 @@ def test_a_set_is_seen_by_who_sees_all_its_queues():
     assert seen_by("admin") == {"vision", "both", "batch", "new", "nodes"}
 
 
+def test_a_set_without_queues_of_another_tenant_is_not_seen():
+    create_change_set("empty", [], by=person("ruth"))
+    create_change_set("hers", [machine("n3", "4")], by=person("ruth"))
+    create_change_set("admins", [], by=person("admin"))
+
+    assert seen_by("ruth") == {"empty", "hers", "admins"}
+    assert seen_by("vera") == {"admins"}
+
+
 def test_a_queue_that_moves_shows_where_it_goes():
     create_change_set("away", [edit("language", parent="batch")])
     create_change_set("up", [edit("language", parent="root")])

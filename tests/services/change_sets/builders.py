@@ -11,6 +11,22 @@ from scheduler.models import Node, Queue
 from scheduler.selectors.change_sets.objects import policy_text_now
 from scheduler.selectors.files.manifests import stored_node
 from scheduler.selectors.queues.facts import spec_of
+from scheduler.services.demo.setup import ensure_builtin_objects
+from scheduler.services.queues.states import refresh_states
+from tests.dashboard.work import people
+from tests.worlds import node, queue
+
+
+def quiet_cluster() -> None:
+    """The queues and people of `small_cluster`, and nobody at work."""
+    ensure_builtin_objects()
+    node("n1", cpu="16", memory="64Gi")
+    queue("research", deserved={"cpu": "12"})
+    queue("vision", "research", deserved={"cpu": "8"}, capability={"cpu": "12"})
+    queue("language", "research", deserved={"cpu": "4"})
+    queue("batch", deserved={"cpu": "4"})
+    refresh_states()
+    people()
 
 
 def edit(name: str, **spec: Any) -> dict[str, Any]:

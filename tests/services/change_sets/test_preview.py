@@ -22,7 +22,12 @@ from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.change_sets.apply import apply_change_set
 from scheduler.services.change_sets.drafts import create_change_set
-from scheduler.services.change_sets.preview import prospect_of, scene_after, scene_now
+from scheduler.services.change_sets.preview import (
+    Question,
+    prospect_of,
+    scene_after,
+    scene_now,
+)
 from scheduler.services.queues.states import refresh_states
 from tests.histories import History, build_cluster
 from tests.services.change_sets.builders import edit, exported, gone, machine, policy
@@ -107,7 +112,7 @@ def _compare(seed: int, documents: list[dict[str, Any]]) -> None:
             return
         now = scene_now()
         try:
-            foretold = scene_after(now, change_set.changes, SYSTEM)
+            foretold = scene_after(now, Question(change_set.changes), SYSTEM)
             apply_change_set(change_set.pk)
         except (Rejected, NotAllowed, Crossed, NotPossible):
             return
@@ -138,7 +143,9 @@ def test_a_preview_writes_nothing_and_says_what_changes():
     items = create_change_set("tried", documents).changes
 
     now = scene_now()
-    told = as_json(prospect_of(now, 60), prospect_of(scene_after(now, items, SYSTEM), 60))
+    then = scene_after(now, Question(items), SYSTEM)
+    lengths = now.snapshot.groups.expected_seconds
+    told = as_json(prospect_of(now, 60, lengths), prospect_of(then, 60, lengths))
 
     assert exported() == before
     assert told["queues"]
@@ -157,7 +164,7 @@ def test_pods_of_a_lost_node_wait_again():
     there = now.snapshot.nodes.rows["n0"]
     assert (now.snapshot.pods.node == there).any()
 
-    after = scene_after(now, (), SYSTEM, ["n0"])
+    after = scene_after(now, Question(lost_nodes=["n0"]), SYSTEM)
 
     assert not (after.snapshot.pods.node == after.snapshot.nodes.rows["n0"]).any()
     outcome = decide(after.snapshot, after.policy)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.models import Preview
 from scheduler.services.change_sets import preview_runs
 from scheduler.services.change_sets.drafts import create_change_set
+from scheduler.services.change_sets.plans import Wish, plan_change_set
 from scheduler.services.change_sets.preview_runs import (
     MOST_OPEN,
     cancel_preview,
@@ -90,9 +93,9 @@ def test_one_that_is_cancelled_while_it_runs_stops(monkeypatch: pytest.MonkeyPat
     asked = start_preview(by=person("admin"), documents=[edit("batch", weight=5)])
     seen = preview_runs.scene_now
 
-    def cancelled_meanwhile() -> Any:
+    def cancelled_meanwhile(labels: Any) -> Any:
         cancel_preview(asked)
-        return seen()
+        return seen(labels)
 
     monkeypatch.setattr(preview_runs, "scene_now", cancelled_meanwhile)
     work_out_previews()
@@ -141,3 +144,26 @@ def test_who_may_ask_and_how_often():
 def test_nonsense_is_refused(question: dict[str, Any]):
     with pytest.raises(Rejected):
         start_preview(by=person("admin"), **question)
+
+
+def test_a_preview_for_its_own_time_names_the_moment_and_counts_other_plans():
+    begin = timezone.now() + timedelta(hours=3)
+    other = create_change_set("other", [edit("batch", weight=5)])
+    plan_change_set(other.pk, Wish(f"{begin - timedelta(hours=1):%Y-%m-%dT%H:%M}"))
+    mine = create_change_set("mine", [edit("research", weight=9), edit("batch", weight=7)])
+
+    refused = worked_out(change_set=mine, begins_at=begin)
+
+    assert refused.state == "Refused"
+    assert "spec.weight from 1 to 5" in refused.message
+    alone = create_change_set("alone", [edit("research", weight=9)])
+    done = worked_out(change_set=alone, begins_at=begin)
+    assert done.state == "Done", done.message
+    assert done.result["asOf"] == begin.isoformat()
+
+
+def test_a_preview_of_the_past_is_refused():
+    change_set = create_change_set("mine", [edit("research", weight=9)])
+
+    with pytest.raises(Rejected, match="within the next year"):
+        start_preview(by=person("admin"), change_set=change_set, begins_at=timezone.now())

@@ -13,7 +13,9 @@ from scheduler.services.accounts.actors import Actor
 from scheduler.services.cluster.server_refusals import ClusterAway
 from scheduler.services.files.apply import apply_documents
 from scheduler.services.jobs.changes import delete_job, update_job
+from scheduler.services.jobs.run_limits import end_overrunning_jobs
 from scheduler.services.jobs.submit import command_job, submit_job
+from scheduler.services.queues.create_update import update_queue
 from tests.control_plane import objects
 from tests.control_plane.objects import wait_until
 from tests.services.cluster.jobs.examples import job, task
@@ -82,6 +84,31 @@ def test_a_job_runs_is_suspended_scaled_cancelled_and_deleted_from_here(control_
         ("TerminateJob", "ann", Command.DONE),
     ]
     assert AuditEntry.objects.filter(actor="ann", name="train").count() == 6
+
+
+def test_a_job_that_runs_for_too_long_is_ended_in_the_cluster(control_plane):
+    api = control_plane.api
+    make_node(api, "n1")
+    api.post(QUEUES, objects.queue("default"))
+
+    with running_pods(control_plane), scheduling(control_plane):
+        worker = Worker()
+        update_queue("default", {"spec": {"maxRunSeconds": 1}}, merge=True)
+        stored = api.get(f"{QUEUES}/default")
+        assert stored["metadata"]["annotations"]["fumarole.io/max-run-seconds"] == "1"
+        submit_job(plain_job(), by=ANN)
+        worker.work_until(lambda: phases(api) == {"Running": 2}, "its pods to run")
+        _wait_for_phase("Running")
+
+        wait_until(lambda: end_overrunning_jobs() == 1, "it to be told")
+        assert end_overrunning_jobs() == 0
+        worker.work_until(lambda: phase(api, "train") == "Terminated", "it to be ended")
+        _wait_for_phase("Terminated")
+
+    words = "it ran for longer than the 1 s that default allows"
+    assert Job.objects.get().shown_message == words
+    assert AuditEntry.objects.get(action="TerminateJob").reason == words
+    assert Command.objects.get().actor == "system"
 
 
 def _wait_for_phase(name: str) -> None:

@@ -15,9 +15,17 @@ import yaml
 
 from scheduler.domain.access import Forbidden
 from scheduler.models import Pod
+from scheduler.selectors.jobs.log_pods import LogPods
 from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM, Actor
-from scheduler.services.cluster.pod_logs import MOST_LINES, containers_of, read_containers, read_log
+from scheduler.services.cluster.log_following import Following, NewLines
+from scheduler.services.cluster.pod_logs import (
+    MOST_LINES,
+    LogQuestion,
+    containers_of,
+    read_containers,
+    read_log,
+)
 from tests import worlds
 from tests.control_plane.certificates import Authority
 from tests.control_plane.fake.faults import Answer
@@ -81,14 +89,35 @@ def test_the_last_lines_of_a_container_come_from_its_kubelet(control_plane, tmp_
         pod = Pod.objects.select_related("podgroup__queue").first()
 
         whole = read_log(ANN, pod)
-        last = read_log(ANN, pod, container="nginx", lines=1)
-        missing = read_log(ANN, pod, container="other")
+        last = read_log(ANN, pod, LogQuestion("nginx", lines=1))
+        missing = read_log(ANN, pod, LogQuestion("other"))
 
         assert whole.problem == ""
         assert whole.text == "line 0\nline 1\nline 2\n"
         assert last.text == "line 2\n"
         assert "container other is not valid" in missing.problem
+        _follows_what_is_written(pod, tmp_path / "written.log")
         assert [(each.name, each.state) for each in read_containers(pod)] == [("nginx", "running")]
+
+
+def _follows_what_is_written(pod: Pod, written: Path) -> None:
+    """What the kubelet has after the last look, and no line twice; then the pod goes."""
+    following = Following(ANN, LogPods(pod.podgroup_id, pod.name), LogQuestion("nginx", lines=2))
+    first = following.look()
+    with written.open("a") as log:
+        log.write("2026-11-17T12:00:02.000000001Z stdout F line 3\n")
+        log.write("2026-11-17T12:00:09.000000000Z stdout F line 4\n")
+    second = following.look()
+    third = following.look()
+
+    assert [_texts(piece) for piece in first] == [["line 1", "line 2"]]
+    assert [_texts(piece) for piece in second] == [["line 3", "line 4"]]
+    assert third == []
+
+
+def _texts(piece: Any) -> list[str]:
+    assert isinstance(piece, NewLines)
+    return [line.text for line in piece.lines]
 
 
 @pytest.mark.django_db
@@ -100,7 +129,7 @@ def test_what_is_asked_of_the_server_is_bounded(tmp_path):
 
         words = "previous terminated container not found"
         cluster.server.plan("GET", "*/log*", Answer(400, "BadRequest", words))
-        found = read_log(ANN, pod, lines=10**9, previous=True)
+        found = read_log(ANN, pod, LogQuestion(lines=10**9, previous=True))
 
         asked = [path for _, path in cluster.server.requests if "/log" in path]
         assert found.problem == f"The API server has no log of gang-0: {words}"
@@ -125,11 +154,12 @@ def test_only_operators_and_the_owner_read_logs(django_user_model):
 
 
 @pytest.mark.django_db
-def test_a_simulated_pod_has_no_log_and_one_that_is_only_watched_is_left_to_kubectl():
+def test_one_that_has_not_started_says_so_and_one_that_is_only_watched_is_left_to_kubectl():
     worlds.job("train")
     pod = Pod.objects.select_related("podgroup__queue").first()
 
-    assert read_log(ANN, pod).problem == "Pods of a simulated cluster write no logs."
+    words = "train-worker-0 has not started, so it has written nothing."
+    assert read_log(ANN, pod).problem == words
     with kubernetes_mode():
         assert f"kubectl logs --namespace default {pod.name}" in read_log(ANN, pod).problem
 

@@ -40,7 +40,7 @@ def test_a_submission_is_a_few_statements_however_large_it_is(django_assert_num_
 
     for name, replicas in (("one", 1), ("some", 12), ("many", 40)):
         # Savepoint and release; three of the scene, priorities, class; job, podgroup, pods, audit.
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(12):
             job(name, replicas=replicas)
 
 

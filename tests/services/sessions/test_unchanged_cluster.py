@@ -16,13 +16,13 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.engine import run_session as think
 from scheduler.models import ClusterState, Lease, Node, Pod, SchedulingSession
 from scheduler.scenarios.digests import plain_outcome
-from scheduler.scenarios.policies import default_policy_text
+from scheduler.scenarios.policies import default_policy_text, policy_of
 from scheduler.selectors.sessions.snapshots import Refreshed
 from scheduler.services.cluster.nodes import cordon_node
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions import runner as session_runner
 from scheduler.services.sessions.claim import Claimed
-from scheduler.services.sessions.policies import policy_of, replace_policy
+from scheduler.services.sessions.policies import replace_policy
 from scheduler.services.sessions.replay import keep_next_sessions, replay
 from scheduler.services.sessions.requests import pause_scheduling
 from scheduler.services.sessions.runner import ReusableOutcome, SessionRunner

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils import timezone
 
 from scheduler import notify
 from scheduler.admission.violations import Notice
 from scheduler.clusters.kubernetes.resources import QUEUES
+from scheduler.conf import is_shadow
 from scheduler.selectors.queues.facts import room_for_queues
 from scheduler.selectors.queues.tree import stored_queues, tree_of
 from scheduler.services.cluster.mirror import state
@@ -15,6 +17,7 @@ from scheduler.services.cluster.mirror.store import Store
 from scheduler.services.cluster.mirror.writer import MirrorWriter
 from scheduler.services.cluster.mirror.written import WrittenRows
 from scheduler.services.locks import alone_with_pods, lock_tree
+from scheduler.services.notices.gangs import say_mirrored
 from scheduler.services.queues.states import refresh_states
 from scheduler.services.queues.warnings import settle_warnings
 from scheduler.services.sessions import lease
@@ -68,4 +71,5 @@ def _tell(written: WrittenRows) -> None:
         notify.nodes_changed(written.nodes)
     if written.podgroups:
         notify.jobs_changed(written.podgroups)
+        say_mirrored(written.podgroups, timezone.now(), starts=is_shadow())
     want_session()

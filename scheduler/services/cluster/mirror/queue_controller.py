@@ -133,16 +133,15 @@ class QueueController:
         A webhook may refuse to name a state where the queue breaks a rule: others go on.
         """
         with suppress(Conflict, NotFound, Denied):
-            if self._would_close(queue, changes):
+            if self._would_hold(queue, changes):
                 self._name_state(queue)
                 return
             set_queue_status(self._client, queue.meta, changes)
 
-    def _would_close(self, queue: QueueObject, changes: Mapping[str, Any]) -> bool:
+    def _would_hold(self, queue: QueueObject, changes: Mapping[str, Any]) -> bool:
         """A queue that names no state is as its status says: the parent's state is not its own."""
         is_open = queue.requested_state(follows_status=False) is QueueState.OPEN
-        closed = (QueueState.CLOSED.value, QueueState.CLOSING.value)
-        return queue.named_state is None and is_open and changes.get("state") in closed
+        return queue.named_state is None and is_open and changes.get("state") in _HELD
 
     def _name_state(self, queue: QueueObject) -> None:
         """The mirror then tells of the queue again, and its status is written."""
@@ -151,6 +150,10 @@ class QueueController:
             place = {"metadata": {}, "spec": {STATE: "Open"}}
         place["metadata"]["resourceVersion"] = queue.meta.resource_version
         self._client.patch(QUEUES, queue.meta.name, place)
+
+
+_HELD = (QueueState.CLOSED.value, QueueState.CLOSING.value, QueueState.SUSPENDED.value)
+"""States that a queue can have because one above it has them."""
 
 
 def wanted_statuses(*, with_suspended: bool) -> dict[str, dict[str, Any]]:

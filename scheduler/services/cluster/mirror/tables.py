@@ -101,9 +101,9 @@ def _budget_keys(pod: Row) -> tuple[str, ...]:
 
 _NEW_JOB: Row = {
     "owner_user_id": None,
-    "phase_since": None,
     "task_retries": {},
     "started_at": None,
+    "overran_at": None,
 }
 _NEW_PODGROUP: Row = {
     "sla_waiting_seconds": None,

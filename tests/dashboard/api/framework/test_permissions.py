@@ -8,9 +8,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
 from scheduler.services.accounts.access import grant_role
@@ -123,6 +125,8 @@ class World:
             "events": admin.get(f"events/?queue={place}")["results"][0]["metadata"]["name"],
             "audit": admin.get(f"audit/?queue={place}")["results"][0]["metadata"]["name"],
             "changes": _change_set(admin, f"{place}-leaf"),
+            "windows": _window(admin, f"{place}-leaf"),
+            **_planned(admin, f"{place}-leaf"),
         }
         self.objects |= {(kind, place): name for kind, name in found.items()}
 
@@ -134,6 +138,31 @@ def _edit(name: str, weight: int) -> dict[str, Any]:
 def _change_set(admin: Caller, leaf: str) -> str:
     made = admin.post("changes/", {"name": leaf, "documents": [_edit(leaf, 2)]}, expect=201)
     return str(made["metadata"]["name"])
+
+
+def _window(admin: Caller, leaf: str) -> str:
+    made = admin.post("windows/", {"queue": leaf}, expect=201)
+    return str(made["metadata"]["name"])
+
+
+def _draft(leaf: str) -> int:
+    from scheduler.models import ChangeSet
+
+    return ChangeSet.objects.filter(name=leaf, state="Draft").earliest("pk").pk
+
+
+def _planned(admin: Caller, leaf: str) -> dict[str, str]:
+    """A plan, and a turn of it that could not begin."""
+    from scheduler.models import Occurrence
+
+    number = int(_change_set(admin, leaf))
+    plan = admin.post("plans/", {"changeSet": number, "begin": _TOMORROW}, expect=201)
+    name = plan["metadata"]["name"]
+    Occurrence.objects.filter(plan_id=name).update(state="BeginConflict")
+    return {"plans": name, "occurrences": str(Occurrence.objects.get(plan_id=name).pk)}
+
+
+_TOMORROW = f"{datetime.now(UTC) + timedelta(days=1):%Y-%m-%dT%H:%M}"
 
 
 def _scenario() -> bytes:
@@ -234,6 +263,14 @@ def body_for(name: str, action: str, place: str) -> Any:
         ("users", "password"): {"old": "an old password", "new": "another long password"},
         ("views", "create"): {"name": "fresh", "query": "q=state%3Awaiting", "shared": True},
         ("views", "partial_update"): {"shared": True},
+        ("notices", "partial_update"): {"read": True},
+        ("inbox", "patch"): {"read": True},
+        ("noticerules", "create"): {"kind": "JobStarted"},
+        ("noticechannels", "create"): {
+            "kind": "Webhook",
+            "name": "fresh",
+            "target": "https://example.com/hook",
+        },
         ("bulkruns", "create"): {
             "action": "suspend",
             "jobs": [f"default/{place}-job"],
@@ -241,6 +278,8 @@ def body_for(name: str, action: str, place: str) -> Any:
         },
         ("forecast", "post"): job("fresh", leaf),
         ("previews", "create"): {"documents": [_edit(leaf, 3)]},
+        ("windows", "create"): {"queue": leaf},
+        ("plans", "create"): {"changeSet": _draft(leaf), "begin": _TOMORROW},
         ("changes", "create"): {"name": "fresh", "documents": [_edit(leaf, 3)]},
         ("changes", "partial_update"): {"name": "another"},
         ("changes", "add"): [_edit(leaf, 4)],
@@ -319,6 +358,8 @@ def _object(name: str, place: str, who: Caller, world: World) -> str:
         return str(who.user.api_tokens.first().pk)
     if name == "views":
         return str(_view_of(who))
+    if name.startswith("notice"):
+        return str(_notice_object(name, place, who))
     if name == "previews":
         return str(who.user.previews.get_or_create(state="Done")[0].pk)
     if name == "bulkruns":
@@ -330,6 +371,30 @@ def _object(name: str, place: str, who: Caller, world: World) -> str:
         model: Any = models[name]
         return str(model.objects.get(queue_name=f"{place}-leaf").pk)
     return world.objects.get((name, place), "")
+
+
+def _notice_object(name: str, place: str, who: Caller) -> int:
+    """Things of their own that have to do with notices."""
+    from scheduler.models import Notice, NoticeChannel, NoticeDelivery, NoticeRule, Queue
+
+    now = timezone.now()
+    channel = NoticeChannel.objects.get_or_create(
+        user=who.user, name="hook", defaults={"kind": "Webhook", "target": "https://example.com/"}
+    )[0]
+    if name == "noticechannels":
+        return int(channel.pk)
+    if name == "noticerules":
+        return int(NoticeRule.objects.get_or_create(user=who.user, kind="JobFailed")[0].pk)
+    if name == "noticedeliveries":
+        made = NoticeDelivery.objects.get_or_create(channel=channel, defaults={"due_at": now})
+        return int(made[0].pk)
+    return int(
+        Notice.objects.get_or_create(
+            user=who.user,
+            key=place,
+            defaults={"at": now, "path": "/", "queue": Queue.objects.get(name=f"{place}-leaf")},
+        )[0].pk
+    )
 
 
 def _view_of(who: Caller) -> int:

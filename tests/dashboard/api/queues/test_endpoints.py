@@ -43,6 +43,13 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
         "priority": 0,
         "dequeueStrategy": "traverse",
         "minRunSeconds": None,
+        "maxWaitingJobs": None,
+        "maxWaitingPods": None,
+        "maxWaitingJobsPerUser": None,
+        "maxWaitingPodsPerUser": None,
+        "maxPodsPerJob": None,
+        "maxRunSeconds": None,
+        "namespaces": [],
         "state": "Open",
         "type": "",
         "owner": "",
@@ -54,6 +61,7 @@ def test_a_queue_is_created_with_its_defaults_and_read_back_in_the_shape_of_kube
         "suspendedBy",
         "minRunSeconds",
         "minRunSecondsFrom",
+        "limits",
         "pending",
         "inqueue",
         "running",
@@ -338,14 +346,16 @@ def test_a_queue_tells_the_minimum_running_time_it_inherits_and_from_where(admin
     for name, parent in (("a", "root"), ("b", "a"), ("c", "b")):
         admin.post("queues/", queue(name, parent), expect=201)
 
-    def told() -> dict[str, tuple[int | None, str]]:
+    def told() -> dict[str, tuple[int, str]]:
         listed = {row["metadata"]["name"]: row["status"] for row in admin.get("queues/")["results"]}
         return {
             name: (listed[name]["minRunSeconds"], listed[name]["minRunSecondsFrom"])
             for name in "abc"
         }
 
-    assert told() == dict.fromkeys("abc", (None, ""))
+    assert told() == dict.fromkeys("abc", (300, ""))  # the policy's
+    admin.put("policy/", {"spec": {"preset": "volcano"}})
+    assert told() == dict.fromkeys("abc", (0, ""))
     admin.patch("queues/a/", {"spec": {"minRunSeconds": 120}})
     assert told() == dict.fromkeys("abc", (120, "a"))
     admin.patch("queues/b/", {"spec": {"minRunSeconds": 0}})
@@ -472,7 +482,7 @@ def test_the_number_of_queries_does_not_grow_with_the_number_of_queues(
 
     with django_assert_max_num_queries(7):
         assert len(admin.get("queues/?page_size=1000")["results"]) == 32
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(6):  # limits of queues and expected starts among them
         assert len(admin.get("jobs/?page_size=1000")["results"]) == 30
 
 

@@ -113,6 +113,8 @@ ANYTHING = {
     "CommandStatus.effect",
     "AuditSpec.before",
     "AuditSpec.after",
+    "ConfigurationExport.items",
+    "ConfigurationManifest.spec",
     "Scenario.conf",
     "Scenario.nodes",
     "Scenario.queues",

@@ -38,6 +38,18 @@ def test_what_was_exported_changes_nothing_when_applied(vcctl: Type, tmp_path: P
     assert set(vcctl(f"vcctl apply -f {file}").out.split()[1::2]) == {"unchanged"}
 
 
+def test_all_configuration_is_exported_and_applied_unchanged(vcctl: Type, tmp_path: Path):
+    vcctl("vcctl apply -f -", stdin=TREE)
+    file = tmp_path / "all.yaml"
+    file.write_text(vcctl("vcctl export --all").out)
+
+    kinds = {found["kind"] for found in yaml.safe_load_all(file.read_text())}
+    assert {"Queue", "User", "Cluster", "Policy"} <= kinds
+    assert set(vcctl(f"vcctl apply -f {file}").out.split()[1::2]) == {"unchanged"}
+    assert vcctl("vcctl export --all").out == file.read_text()
+    assert vcctl("vcctl export team --all").code == 2
+
+
 def test_a_folder_is_applied_whole_or_not_at_all(vcctl: Type, tmp_path: Path):
     first, second = TREE.split("---\n")
     (tmp_path / "q").mkdir()
@@ -48,7 +60,7 @@ def test_a_folder_is_applied_whole_or_not_at_all(vcctl: Type, tmp_path: Path):
     refused = vcctl(f"vcctl apply -f {tmp_path / 'q'}")
 
     assert refused.code == 1
-    assert "2.yaml: spec.weight" in refused.err
+    assert "2.yaml, line 4: spec.weight" in refused.err
     assert vcctl("vcctl queue get child").code == 3
     (tmp_path / "q" / "2.yaml").write_text(second)
     assert sorted(vcctl(f"vcctl apply -f {tmp_path / 'q'}").out.splitlines()) == [

@@ -64,3 +64,15 @@ def test_a_draft_is_discarded(vcctl: Type):
     assert "discarded" in vcctl(f"vcctl changes discard {number}").out
     assert vcctl(f"vcctl changes apply {number} --yes").code != 0
     assert vcctl("vcctl changes show 999999").code == 3
+
+
+def test_an_entry_of_the_audit_log_is_undone(vcctl: Type):
+    vcctl("vcctl queue create a --weight 2")
+    vcctl("vcctl queue update a --weight 3")
+    entry = vcctl("vcctl audit --action UpdateQueue -o wide").rows[0][-1]
+
+    made = vcctl(f"vcctl changes undo {entry} -o json").json
+
+    assert vcctl(f"vcctl changes apply {made['metadata']['name']} --yes").code == 0
+    assert vcctl("vcctl queue get a -o json").json["spec"]["weight"] == 2
+    assert vcctl("vcctl changes undo 999999").code == 3

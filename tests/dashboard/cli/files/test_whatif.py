@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dashboard.cli.files import whatif
 from scheduler.services.change_sets.preview_runs import work_out_previews
 from tests.dashboard.cli.conftest import Type
-from tests.worlds import node, run_session
+from tests.worlds import manifest, node, run_session
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +48,18 @@ def test_a_lost_node_and_what_is_refused(vcctl: Type, tmp_path: Path):
     refused = vcctl(f"vcctl whatif -f {file}")
     assert refused.code != 0
     assert "its own parent" in refused.err
+
+
+def test_a_job_is_tried_out_with_other_documents(vcctl: Type, tmp_path: Path):
+    node("n1", cpu="8", memory="32Gi")
+    vcctl("vcctl queue create a")
+    file = tmp_path / "job.yaml"
+    job = manifest("train", "b", replicas=2)
+    queue = {"kind": "Queue", "metadata": {"name": "b"}, "spec": {"weight": 2}}
+    file.write_text(yaml.safe_dump_all([job, queue]))
+
+    told = vcctl(f"vcctl whatif -f {file}")
+
+    assert "default/train starts in the first session" in told.out
+    assert "Run times: 1 declared, 0 learnt, 0 unknown" in told.out
+    assert vcctl("vcctl job list -o json").json["items"] == []

@@ -65,7 +65,7 @@ def test_the_minimum_running_time_is_set_shown_inherited_and_taken_away(vcctl: T
     taken = vcctl("vcctl queue update team --min-run-seconds= -o json")
 
     assert taken.json["spec"]["minRunSeconds"] is None
-    assert "Minimum run" not in vcctl("vcctl queue view team").out
+    assert "Minimum run:      300 s, as the policy says\n" in vcctl("vcctl queue view team").out
 
 
 def test_a_minimum_running_time_that_is_no_number_is_refused_by_its_name(vcctl: Type):

@@ -1,0 +1,1 @@
+"""Commands of `manage.py` that read and write as the API and `vcctl` do."""

@@ -1,0 +1,64 @@
+"""How long jobs may run in each queue, and which of them have run for longer.
+
+A run begins when the job becomes Running. One that is restarted, or suspended and resumed, begins
+anew. One that loses pods and gets them back runs on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+
+from django.db.models import Q, QuerySet
+
+from scheduler.admission.rules.backlogs import LongestRun
+from scheduler.models import Job
+from scheduler.models.bulk import fetch
+
+_LIMITED = """
+WITH RECURSIVE limited AS (
+  SELECT id, max_run_seconds AS seconds, name AS named_by FROM scheduler_queue
+  WHERE deleted_at IS NULL AND max_run_seconds IS NOT NULL
+  UNION
+  SELECT below.id, limited.seconds, limited.named_by FROM scheduler_queue below
+  JOIN limited ON below.parent_id = limited.id
+  WHERE below.deleted_at IS NULL
+)
+SELECT id, seconds, named_by FROM limited ORDER BY seconds DESC, named_by
+"""
+
+RUN_TIME_EXCEEDED = "RunTimeExceeded"
+"""In one word why such a job has ended."""
+
+RunLimits = Mapping[int, LongestRun]
+
+
+def run_limits() -> dict[int, LongestRun]:
+    """By queue id, the strictest that applies; queues without any are left out."""
+    found = {}
+    for queue, seconds, named_by in fetch(_LIMITED, []):
+        found[queue] = LongestRun(seconds, named_by)
+    return found
+
+
+def overrunning(limits: RunLimits, now: datetime) -> QuerySet[Job]:
+    """Jobs that have run for longer than this allows."""
+    by_seconds: dict[int, list[int]] = {}
+    for queue, limit in limits.items():
+        by_seconds.setdefault(limit.seconds, []).append(queue)
+    if not by_seconds:
+        return Job.objects.none()
+    conditions = []
+    for seconds, queues in by_seconds.items():
+        begun = now - timedelta(seconds=seconds)
+        conditions.append(Q(queue__in=queues, phase_since__lte=begun))
+    return Job.objects.filter(reduce(or_, conditions), phase="Running")
+
+
+def ends_at(job: Job, limit: LongestRun | None) -> datetime | None:
+    """When a running job is ended at the latest; None where it runs as long as it likes."""
+    if limit is None or job.phase != "Running" or job.phase_since is None:
+        return None
+    return job.phase_since + timedelta(seconds=limit.seconds)

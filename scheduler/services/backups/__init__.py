@@ -1,0 +1,1 @@
+"""A backup: the whole database in one file, for either database."""

@@ -1,0 +1,1 @@
+"""Databases of the released versions, brought up to date."""
