@@ -21,6 +21,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
+from dashboard.http import log_stream
 from dashboard.live.topics import as_seen, may_follow, read_topics
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import (
@@ -60,6 +61,12 @@ MOST_VARIANTS = 6  # of one page: sorted, filtered and folded in every way there
 NOT_FOLLOWED = re.compile(
     r"/accounts/logout/|/static/|/api/docs|/api/schema|/admin/|/admission/|/metrics"
 )
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs that are followed tell at once that they have nothing to tell."""
+    monkeypatch.setattr(log_stream, "PAUSE_SECONDS", 0.0)
 
 
 @pytest.fixture(autouse=True)

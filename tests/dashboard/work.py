@@ -4,12 +4,14 @@ viewer of vision.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
 
+from dashboard.http.log_stream import EVENT_STREAM
 from scheduler.domain.access import Role
 from scheduler.models import Grant, Queue
 from scheduler.services.accounts.actors import Actor, Door
@@ -89,11 +91,21 @@ def small_cluster() -> None:
 
 def text(answer: Any) -> str:
     """As it came. Of a page, line breaks and indents count as one space each, as in a browser."""
-    content = answer.getvalue() if answer.streaming else answer.content
-    whole = str(content.decode())
+    whole = str(_content(answer).decode())
     if not answer.headers.get("Content-Type", "").startswith("text/html"):
         return whole
     return " ".join(whole.split())
+
+
+def _content(answer: Any) -> bytes:
+    """Of a log that is followed, the first look: it has no end."""
+    if not answer.streaming:
+        return bytes(answer.content)
+    if answer.headers["Content-Type"].startswith(EVENT_STREAM):
+        begin = b"".join(islice(answer.streaming_content, 2))
+        answer._iterator.close()  # as the client does it at the end: the database stays open
+        return begin
+    return bytes(answer.getvalue())
 
 
 def job_names(answer: Any) -> list[str]:
