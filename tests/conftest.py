@@ -27,7 +27,7 @@ together, and their order. (`--dist loadgroup` would be the obvious choice, but 
 pytest 9.2: pytest-xdist issue 1386.)
 
 A test with real processes or a browser that fails is tried once more, because a busy machine can
-starve either. The summary lists it as RERUN. It fails if it fails twice.
+starve either. The summary lists it as RERUN. It fails if it fails twice, or if it hangs.
 
 Without Chromium, PostgreSQL or a control plane their tests are skipped, and the summary says so. In
 CI (`CI=true`) they fail.
@@ -62,6 +62,7 @@ _ORDER = ("processes", "", "kubernetes", "postgres", "browser")
 _KINDS_BY_WEIGHT = ("processes", "postgres", "browser", "kubernetes")  # the first that it wears
 # A swamped machine can starve these; in CI every test gets one more try. The summary names each.
 _TRIED_TWICE = ("processes", "browser")
+_HANGS = "Timeout"  # who hangs once hangs again, and takes as long
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -98,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     _sort_by_kind(items)
     for item in items:
         if os.environ.get("CI") or _kind(item) in _TRIED_TWICE:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=1, rerun_except=_HANGS))
 
 
 def _sort_by_kind(items: list[pytest.Item]) -> None:
