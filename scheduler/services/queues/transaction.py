@@ -9,14 +9,13 @@ the locks that are taken here.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -26,20 +25,13 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
 from scheduler.admission.violations import Rejected
 from scheduler.clusters.kubernetes.queue_writes import QueueWrite
-from scheduler.domain.lifecycle import DerivedState, derive
+from scheduler.domain.lifecycle import derive
 from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queue_fields import (
-    AMOUNT_FIELDS,
-    METADATA_FIELDS,
-    PLAIN_FIELDS,
-    FieldKind,
-    names_of,
     stored_values,
 )
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
-from scheduler.domain.resources import Resources
 from scheduler.models import AuditEntry, Command, Queue
-from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.models.prepared import PreparedInsert
 from scheduler.selectors.queues.facts import scene_of
 from scheduler.selectors.queues.loads import queue_loads
@@ -55,6 +47,11 @@ from scheduler.services.cluster.queue_writes import (
 )
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.notices.queues import say_quotas
+from scheduler.services.queues.rows import (
+    insert_queues,
+    write_requested_states,
+    write_specs,
+)
 from scheduler.services.queues.states import (
     StoredTree,
     alone_with_states,
@@ -66,27 +63,6 @@ from scheduler.services.records import audit
 from scheduler.services.records.events import EventNote, record_events
 from scheduler.services.sessions.requests import want_session
 
-_SQL_TYPES: Final = {
-    FieldKind.NUMBER: "bigint",
-    FieldKind.SECONDS: "bigint",
-    FieldKind.LIMIT: "bigint",
-    FieldKind.TRUTH: "boolean",
-}
-_JSON_COLUMNS: Final = (*names_of(AMOUNT_FIELDS), *METADATA_FIELDS)
-_SPEC_COLUMNS: Final = {
-    "id": "bigint",
-    "parent_id": "bigint",
-    **{field.name: _SQL_TYPES.get(field.kind, "text") for field in PLAIN_FIELDS},
-    **dict.fromkeys(METADATA_FIELDS, "text"),
-}
-_WISH_COLUMNS: Final = {
-    "id": "bigint",
-    "wish": "text",
-    "is_unknown": "boolean",
-    "versions": "bigint",
-    "updated_by": "text",
-}
-_NEW_QUEUE = PreparedInsert(Queue)
 _NEW_COMMAND = PreparedInsert(Command)
 
 
@@ -336,7 +312,8 @@ class TreeEdit:
             return
         now = timezone.now()
         moved = {*self._new, *self._versions, *self._gone}
-        self._insert()
+        if self._new:
+            insert_queues(self._new, self.tree, self._image.queues)
         self._update(now)
         _NEW_COMMAND.insert(self._orders)
         if moved:
@@ -439,28 +416,6 @@ class TreeEdit:
             if moved:
                 self.record_consequences(moves[moved[0]], [change])
 
-    def _insert(self) -> None:
-        """Parents before their children, a level at a time: a row names its parent by its key."""
-        if not self._new:
-            return
-        queues = self._image.queues
-        waiting = dict(self._new)
-        while waiting:
-            ready = []
-            for name, row in waiting.items():
-                if self.tree[name].parent in queues:
-                    ready.append(row)
-            # The rules admit no queue without its parent. Should one come all the same, this must
-            # not go round for ever with the tree locked.
-            if not ready:
-                raise LookupError(f"the parents of {', '.join(waiting)} are not there")
-            for row in ready:
-                row.parent_id = queues[self.tree[row.name].parent].pk
-            _NEW_QUEUE.insert(ready)
-            for row in ready:
-                queues[row.name] = _stored(row, self.tree[row.name])
-                del waiting[row.name]
-
     def _update(self, now: datetime) -> None:
         if not self._versions:
             return
@@ -473,11 +428,11 @@ class TreeEdit:
             is_unknown = name in self.unknown
             queues[name] = replace(queues[name], spec=spec, parent_pk=parent, is_unknown=is_unknown)
         if self._respecified:
-            _write_specs([queues[name] for name in sorted(self._respecified)])
+            write_specs([queues[name] for name in sorted(self._respecified)])
         touched = []
         for name in sorted(self._versions):
             touched.append(queues[name])
-        _write_requested_states(touched, self._versions, self._authors, now)
+        write_requested_states(touched, self._versions, self._authors, now)
 
     def _stored(self) -> StoredTree:
         queues = self._image.queues
@@ -498,70 +453,3 @@ def _lock(*, with_pods: bool) -> None:
 
 def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:
     return Facts(unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown))
-
-
-def _stored(row: Queue, spec: QueueSpec) -> StoredQueue:
-    """A new row, before anything has been derived for it."""
-    standing = DerivedState(QueueState(row.state))
-    return StoredQueue(
-        row.pk,
-        row.parent_id,
-        spec,
-        standing,
-        row.is_unknown,
-        row.state_since,
-        conditions=[],
-        warnings=[],
-    )
-
-
-def _write_specs(queues: list[StoredQueue]) -> None:
-    assignments = []
-    for name in _SPEC_COLUMNS:
-        value = f"d.{name}"
-        if name in _JSON_COLUMNS:
-            value = json_column(value)
-        if name != "id":
-            assignments.append(f'"{name}" = {value}')
-    execute(
-        f"UPDATE scheduler_queue SET {', '.join(assignments)} "
-        f"FROM {values_table('d', _SPEC_COLUMNS)} WHERE scheduler_queue.id = d.id",
-        [as_parameter(_spec_row(queue) for queue in queues)],
-    )
-
-
-def _spec_row(queue: StoredQueue) -> dict[str, Any]:
-    row = stored_values(queue.spec)
-    for name in _JSON_COLUMNS:
-        row[name] = _text(row[name])
-    return {**row, "id": queue.pk, "parent_id": queue.parent_pk}
-
-
-def _text(value: Mapping[str, Any] | Resources) -> str:
-    return json.dumps(dict(value))
-
-
-def _write_requested_states(
-    queues: list[StoredQueue],
-    versions: Mapping[str, int],
-    authors: Mapping[str, str],
-    now: datetime,
-) -> None:
-    rows = []
-    for queue in queues:
-        rows.append(
-            {
-                "id": queue.pk,
-                "wish": queue.spec.state.value,
-                "is_unknown": queue.is_unknown,
-                "versions": versions[queue.name],
-                "updated_by": authors[queue.name],
-            }
-        )
-    execute(
-        "UPDATE scheduler_queue SET wish = d.wish, is_unknown = d.is_unknown, updated_by = "
-        "d.updated_by, updated_at = %s, "
-        "resource_version = scheduler_queue.resource_version + d.versions "
-        f"FROM {values_table('d', _WISH_COLUMNS)} WHERE scheduler_queue.id = d.id",
-        [now, as_parameter(rows)],
-    )
