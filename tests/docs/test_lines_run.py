@@ -173,7 +173,7 @@ def test_every_example_of_the_reference_runs(
 def _type(line: str, checkout: Path, env: dict[str, str], world: ReferenceWorld) -> tuple[int, str]:
     if "vcctl login" in line and "--with-token" not in line:
         return _sign_in(line, env, checkout, world)
-    if "--watch" in line or ("job watch" in line and "--until" not in line):
+    if _goes_on(line):
         return _look_on(line, env, checkout)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", line],
@@ -186,6 +186,14 @@ def _type(line: str, checkout: Path, env: dict[str, str], world: ReferenceWorld)
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
+
+
+def _goes_on(line: str) -> bool:
+    """Until somebody ends it."""
+    if "job watch" in line:
+        return "--until" not in line
+    follows_a_log = " logs " in line and line.endswith(" -f")
+    return "--watch" in line or follows_a_log
 
 
 def _sign_in(
