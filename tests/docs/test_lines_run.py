@@ -129,45 +129,39 @@ def test_a_document_can_be_followed_line_by_line(
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def _blocks_as_here(site: Running, world: ReferenceWorld) -> Iterator[Block]:
-    """One after the other, so that a session is chosen when its lines are run."""
-    for block in shell_blocks(REFERENCE):
-        if not block.marker:
-            yield replace(block, text=_as_here(block.text, site, world))
-
-
+EXAMPLES = [block for block in shell_blocks(REFERENCE) if not block.marker]
+PATH_LINE = next(
+    line for block in EXAMPLES for line in block.commands if line.startswith("export PATH=")
+)
 NEEDS_A_CONFLICT = "vcctl changes resolve"
 """It comes when a plan begins, minutes ahead: tests/dashboard/cli/files/test_plans.py types it."""
 
 
-def test_every_example_of_the_reference_runs(
+@pytest.mark.parametrize("block", EXAMPLES, ids=lambda block: f"docs/cli.md:{block.line}")
+def test_an_example_of_the_reference_runs(
+    block: Block,
     site: Running,
     world: ReferenceWorld,
     checkout: Path,
     env: dict[str, str],
 ):
-    path = next(
-        line
-        for block in shell_blocks(REFERENCE)
-        for line in block.commands
-        if line.startswith("export PATH=")
-    )
     failed = []
-    tried = 0
-    for block in _blocks_as_here(site, world):
-        for line in block.commands:
-            tried += 1
-            if line.startswith(NEEDS_A_CONFLICT):
-                continue
-            world.put_back_for(line)
-            typed = world.with_entry(world.with_window(world.with_change_set(line)))
-            typed = world.with_plan(typed)
-            code, said = _type(f"{path}\n{typed}", checkout, env, world)
-            if code != 0 or "Traceback" in said:
-                failed.append(f"docs/cli.md:{block.line}: {line}: {code}\n{said[-600:]}")
+    # A session is chosen when its lines are run: it may be gone later.
+    for line in replace(block, text=_as_here(block.text, site, world)).commands:
+        if line.startswith(NEEDS_A_CONFLICT):
+            continue
+        world.put_back_for(line)
+        typed = world.with_entry(world.with_window(world.with_change_set(line)))
+        typed = world.with_plan(typed)
+        code, said = _type(f"{PATH_LINE}\n{typed}", checkout, env, world)
+        if code != 0 or "Traceback" in said:
+            failed.append(f"{line}: {code}\n{said[-600:]}")
 
     assert not failed, "\n".join(failed)
-    assert tried > 100
+
+
+def test_the_reference_is_full_of_examples():
+    assert sum(len(block.commands) for block in EXAMPLES) > 100
 
 
 def _type(line: str, checkout: Path, env: dict[str, str], world: ReferenceWorld) -> tuple[int, str]:
