@@ -45,7 +45,8 @@ def _columns(model: type[Model]) -> list[str]:
     return [field.name for field in plain][:_MOST_COLUMNS]
 
 
-_SECRET = ("digest", "password", "content")
+# The address of a chat room has its key in it.
+_SECRET = ("digest", "password", "content", "secret", "old_secret", "target")
 
 
 def _admin_for(model: type[Model]) -> type[ReadOnlyAdmin]:

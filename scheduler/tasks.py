@@ -111,11 +111,13 @@ def take_pod_steps() -> None:
 
 @shared_task(name="scheduler.tasks.generate_work")
 def generate_work() -> None:
-    """The demo's stream of jobs. A real cluster has jobs of its own."""
+    """The demo's stream of jobs. A real cluster has jobs of its own. It is silent while nothing
+    may be changed.
+    """
     from scheduler.conf import is_kubernetes
     from scheduler.services.demo.workload import continue_stream
 
-    if not is_kubernetes():
+    if not is_kubernetes() and not settings.READ_ONLY:
         continue_stream()
 
 

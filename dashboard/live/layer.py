@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import redis
-from channels_redis.pubsub import RedisPubSubChannelLayer
+from channels_redis.pubsub import (
+    RedisPubSubChannelLayer,
+    RedisPubSubLoopLayer,
+    RedisSingleShardConnection,
+)
+from redis.asyncio.client import PubSub
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -33,3 +39,47 @@ class NewsLayer(RedisPubSubChannelLayer):  # type: ignore[misc]
     def publish(self, group: str, message: dict[str, Any]) -> None:
         """What `group_send` does, here and now. Raises `RedisError`."""
         self._redis.publish(f"{self._prefix}__group__{group}", self.serialize(message))
+
+    def _get_layer(self) -> RedisPubSubLoopLayer:
+        is_new = asyncio.get_running_loop() not in self._layers
+        layer = super()._get_layer()
+        if is_new:
+            layer._shards = [_Connection(shard.host, layer) for shard in layer._shards]
+        return layer
+
+
+class _Connection(RedisSingleShardConnection):  # type: ignore[misc]
+    def _ensure_redis(self) -> None:
+        is_new = self._redis is None
+        super()._ensure_redis()
+        if is_new:
+            self._pubsub = _InTurn(self._pubsub)
+
+
+class _InTurn:
+    """A subscription that one coroutine uses at a time.
+
+    The channel layer reads from it and changes it at once. If Redis has just closed the connection,
+    both would connect again, and both wait for the same answer, which asyncio refuses.
+    """
+
+    def __init__(self, pubsub: PubSub) -> None:
+        self._pubsub = pubsub
+        self._turn = asyncio.Lock()
+
+    @property
+    def subscribed(self) -> bool:
+        return self._pubsub.subscribed
+
+    async def get_message(self, **options: Any) -> dict[str, Any] | None:
+        async with self._turn:
+            message: dict[str, Any] | None = await self._pubsub.get_message(**options)
+            return message
+
+    async def subscribe(self, channel: str) -> None:
+        async with self._turn:
+            await self._pubsub.subscribe(channel)
+
+    async def unsubscribe(self, channel: str) -> None:
+        async with self._turn:
+            await self._pubsub.unsubscribe(channel)

@@ -1,5 +1,5 @@
 """What a worker logs: the ids of whoever asked for a task, and sentences instead of tracebacks
-while the database is away.
+while the database or Redis is away.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, Final
 from celery import Task
 from celery.signals import before_task_publish, task_postrun, task_prerun, task_success
 from django.db import InterfaceError, OperationalError
+from redis.exceptions import RedisError
 
 from scheduler.logs import begin_with, ids_to_pass_on
 from scheduler.outages import Outage, in_a_line
@@ -24,6 +25,15 @@ _TELLERS: Final = (
     "scheduler.services.sessions.runner",
     "scheduler.services.queues.commands",
     "scheduler.services.cluster.tick",
+)
+
+# Who in Celery says that a task could not be confirmed or given back.
+_CONFIRMERS: Final = (
+    "celery.worker.request",
+    "celery.worker.consumer.consumer",
+    "celery.worker.loops",
+    "celery.concurrency.prefork",
+    "kombu.asynchronous.hub",
 )
 
 
@@ -56,11 +66,29 @@ class DatabaseAway(logging.Filter):
         self._outage.over()
 
 
+def redis_away(record: logging.LogRecord) -> bool:
+    """A filter that turns the traceback of a connection to Redis that broke into a sentence.
+
+    Nothing is lost: what was not confirmed comes again, and every task may be done twice.
+    """
+    problem = None
+    if record.exc_info:
+        problem = record.exc_info[1]
+    if isinstance(problem, RedisError | OSError):
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.msg = "The connection to Redis broke: %s. A task may come again."
+        record.args = (in_a_line(problem),)
+        record.exc_info = record.exc_text = None
+    return True
+
+
 def speak_plainly() -> DatabaseAway:
     """Call it once in each process. A task that succeeds shows that the database is back."""
     plain = DatabaseAway()
     for name in _TELLERS:
         logging.getLogger(name).addFilter(plain)
+    for name in _CONFIRMERS:
+        logging.getLogger(name).addFilter(redis_away)
     task_success.connect(plain.over, weak=False)
     return plain
 

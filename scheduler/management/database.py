@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from django.conf import settings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.utils import Error
@@ -16,6 +17,15 @@ from scheduler.outages import is_damage
 from scheduler.supervisor.problems import StartError
 
 _LARGEST_CHECKED = 256 * 1024 * 1024  # bytes; checking more would delay each start
+
+
+def check_may_be_changed() -> None:
+    """Commands that change what pages and the API change keep to the same switch."""
+    if settings.READ_ONLY:
+        raise StartError(
+            "This installation is read-only (READ_ONLY=1). Nothing was changed. "
+            "Take the setting out first."
+        )
 
 
 def check_database_answers() -> None:

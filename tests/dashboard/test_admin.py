@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.test import Client
 
-from scheduler.models import ApiToken, Job, Queue
+from scheduler.models import ApiToken, Job, NoticeChannel, Queue
 from tests.dashboard.work import signed_in, small_cluster
 
 pytestmark = [pytest.mark.django_db]
@@ -60,3 +61,23 @@ def test_secrets_are_on_no_page():
     assert "laptop" in page
     assert token.digest not in page
     assert "pbkdf2" not in account
+
+
+def test_secrets_of_channels_are_on_no_page():
+    channel = NoticeChannel.objects.create(
+        user=User.objects.get(username="sam"),
+        kind=NoticeChannel.CHAT,
+        name="team room",
+        target="slack://key-of-the-room",
+        secret="whsec_new",
+        old_secret="whsec_old",
+    )
+    client = signed_in("admin")
+
+    row = client.get(f"/admin/scheduler/noticechannel/{channel.pk}/change/").content.decode()
+    table = client.get("/admin/scheduler/noticechannel/").content.decode()
+
+    for page in (row, table):
+        assert "team room" in page
+        assert "whsec_" not in page
+        assert "key-of-the-room" not in page

@@ -63,10 +63,14 @@ def test_the_unit_of_several_web_processes_differs_in_the_port_alone():
     assert several == one
 
 
-def test_the_target_wants_every_unit():
-    wanted = of_unit(DEPLOY / "systemd" / "fumarole.target", "Wants").split()
+def test_every_unit_that_is_enabled_belongs_to_the_target():
+    """The target names none itself: with several web processes the single one is not started."""
+    target = (DEPLOY / "systemd" / "fumarole.target").read_text()
 
-    assert sorted(wanted) == [unit.name for unit in UNITS]
+    assert "Wants=" not in target
+    for unit in (*UNITS, SEVERAL):
+        assert of_unit(unit, "WantedBy") == "fumarole.target"
+        assert of_unit(unit, "PartOf") == "fumarole.target"
 
 
 def test_systemd_finds_nothing_wrong(tmp_path: Path):

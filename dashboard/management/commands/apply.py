@@ -14,8 +14,10 @@ from dashboard.cli.files.lines import Place
 from dashboard.cli.problems import Problem
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.plans import counted
+from scheduler.management.database import check_may_be_changed
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.files.apply import apply_documents
+from scheduler.supervisor.problems import StartError
 
 REFUSED = 1
 UNUSABLE = 2
@@ -40,6 +42,8 @@ class Command(BaseCommand):
         except Problem as problem:
             self.stderr.write(str(problem))
             sys.exit(UNUSABLE)
+        if not options["dry_run"]:
+            self._check_may_be_changed()
         try:
             applied = apply_documents(
                 [found for _, found in documents],
@@ -56,6 +60,13 @@ class Command(BaseCommand):
         if options["dry_run"]:
             ending = " (dry run)."
         self.stdout.write(f"{counted(changed, 'object')} of {len(applied)} changed{ending}")
+
+    def _check_may_be_changed(self) -> None:
+        try:
+            check_may_be_changed()
+        except StartError as problem:
+            self.stderr.write(str(problem))
+            sys.exit(REFUSED)
 
     def _refuse(self, places: Sequence[Place], violations: Sequence[Violation]) -> None:
         for violation in violations:

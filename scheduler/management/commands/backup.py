@@ -48,6 +48,6 @@ class Command(BaseCommand):
         size = path.stat().st_size / 1024 / 1024
         self.stdout.write(
             f"{path}: {counted(made.rows, 'row')} of {counted(len(made.tables), 'table')}, "
-            f"{size:.1f} MiB. Keep it like a password: it has password hashes and digests of "
-            "tokens, but not SECRET_KEY, which you keep apart."
+            f"{size:.1f} MiB. Keep it like a password: it has password hashes, digests of "
+            "tokens and secrets of webhooks, but not SECRET_KEY, which you keep apart."
         )

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from scheduler.domain.mixes import MIXES, Target
 from scheduler.domain.plans import counted
+from scheduler.management.database import check_may_be_changed
 from scheduler.management.trace_files import read_trace_file
 from scheduler.services.cluster.simulation import set_speed
 from scheduler.services.demo.workload import (
@@ -23,6 +24,7 @@ from scheduler.services.demo.workload import (
     submit_numbers,
     submit_trace,
 )
+from scheduler.supervisor.problems import StartError
 
 UNUSABLE = 2
 LIST = "\n".join(
@@ -86,10 +88,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         try:
+            if _would_change(options):
+                check_may_be_changed()
             if options["speed"] is not None:
                 self._set_speed(options["speed"])
             self._run(options)
-        except (ValueError, UnknownMix) as error:
+        except (ValueError, UnknownMix, StartError) as error:
             self.stderr.write(str(error))
             sys.exit(UNUSABLE)
 
@@ -169,6 +173,12 @@ class Command(BaseCommand):
             self.stdout.write("Stopped.")
         jobs_were = counted(submitted, "job was", "jobs were")
         self.stdout.write(f"{jobs_were} submitted, {refused} refused.")
+
+
+def _would_change(options: dict[str, Any]) -> bool:
+    """Without any of these it only shows what is being submitted."""
+    given = (options["mix"], options["speed"], options["csv"])
+    return options["stop"] or any(value is not None for value in given)
 
 
 def _positive(name: str, number: Any) -> Any:

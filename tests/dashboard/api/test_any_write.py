@@ -67,6 +67,19 @@ def world(admin: Caller) -> World:
     return made
 
 
+def test_a_read_only_installation_refuses_any_write(admin: Caller, world: World, settings: Any):
+    places = [(route[2], address(route, admin, world)) for route in WRITES]
+    settings.READ_ONLY = True
+    before = stored()
+
+    for method, place in places:
+        said = admin.ask(method, place, {})
+        assert admin.last.status_code == 503, (method, place, said)
+        assert said["type"].endswith("read-only"), (method, place)
+
+    assert changed(before) == []
+
+
 def test_a_dry_run_of_any_write_writes_nothing(admin: Caller, world: World):
     before = stored()
     wrong = []

@@ -1,4 +1,4 @@
-"""While the database is away a worker says so in sentences.
+"""While the database or Redis is away a worker says so in sentences.
 
 A task that fails for another reason keeps its traceback.
 """
@@ -16,10 +16,15 @@ import pytest
 from celery import shared_task
 from celery.signals import task_success
 from django.db import OperationalError
+from kombu.message import Message
+from redis.exceptions import ConnectionError as RedisConnectionError
 
-from dashboard.worker.log import DatabaseAway, speak_plainly
+from dashboard.worker.log import DatabaseAway, redis_away, speak_plainly
 
 _TRACE = logging.getLogger("celery.app.trace")
+_CONSUMERS = [
+    logging.getLogger(name) for name in ("celery.worker.request", "celery.worker.consumer.consumer")
+]
 
 
 @shared_task(name="tests.read_something")
@@ -43,6 +48,8 @@ def plain() -> Iterator[DatabaseAway]:
         "scheduler.services.queues.commands",
     ):
         logging.getLogger(name).removeFilter(made)
+    for consumer in _CONSUMERS:
+        consumer.removeFilter(redis_away)
 
 
 @pytest.mark.usefixtures("plain")
@@ -86,6 +93,43 @@ def test_a_session_that_the_database_left_alone_is_a_sentence_too(caplog: pytest
         caplog.records[-1].getMessage()
         == "session 7 failed: not done, the database does not answer: gone"
     )
+
+
+class Cut:
+    """The channel of a message whose connection broke."""
+
+    no_ack_consumers = frozenset[str]()
+
+    def __init__(self, problem: Exception) -> None:
+        self._problem = problem
+
+    def basic_ack(self, *_: object, **__: object) -> None:
+        raise self._problem
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("consumer", _CONSUMERS)
+@pytest.mark.parametrize("problem", [RedisConnectionError("gone"), ConnectionResetError("gone")])
+def test_a_task_that_cannot_be_confirmed_is_a_sentence(
+    problem: Exception, consumer: logging.Logger, caplog: pytest.LogCaptureFixture
+):
+    message = Message(channel=Cut(problem), delivery_tag="7")
+
+    message.ack_log_error(consumer, (RedisConnectionError, OSError))
+
+    (record,) = caplog.records
+    assert record.getMessage() == "The connection to Redis broke: gone. A task may come again."
+    assert (record.levelno, record.exc_info) == (logging.WARNING, None)
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_mistake_of_whoever_confirms_keeps_its_traceback(caplog: pytest.LogCaptureFixture):
+    message = Message(channel=Cut(ValueError("a mistake")), delivery_tag="7")
+
+    message.ack_log_error(_CONSUMERS[0], (ValueError,))
+
+    (record,) = caplog.records
+    assert record.exc_info is not None
 
 
 _SENT_AND_RUN = """
