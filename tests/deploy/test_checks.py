@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+
+from tests.running import BASE
 
 PRODUCTION = {
     "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQR",
@@ -15,6 +18,9 @@ PRODUCTION = {
     "CSRF_TRUSTED_ORIGINS": "https://queues.example.com",
     "TRUSTED_PROXIES": "127.0.0.1",
 }
+
+OF_THE_SUPERVISOR = {"FUMAROLE_EMBEDDED", "DATABASE_POOLED"}  # set by the program itself
+_READ = re.compile(r"""\benv(?:\.\w+)?\(\s*"([A-Z_]+)\"""")
 
 
 def check(**given: str) -> str:
@@ -45,3 +51,11 @@ def test_the_settings_of_production_leave_nothing_to_remark():
 )
 def test_settings_that_are_not_safe_are_remarked(given: dict[str, str], remark: str):
     assert remark in check(**given)
+
+
+def test_every_variable_that_is_read_is_in_the_guide():
+    read = set(_READ.findall((BASE / "dashboard/settings.py").read_text()))
+    guide = (BASE / "docs/how-to/production.md").read_text()
+
+    assert len(read) > 40
+    assert {name for name in read - OF_THE_SUPERVISOR if f"`{name}" not in guide} == set()
