@@ -49,6 +49,8 @@ class NewsLayer(RedisPubSubChannelLayer):  # type: ignore[misc]
 
 
 class _Connection(RedisSingleShardConnection):  # type: ignore[misc]
+    _pubsub: Any
+
     def _ensure_redis(self) -> None:
         is_new = self._redis is None
         super()._ensure_redis()
@@ -69,7 +71,7 @@ class _InTurn:
 
     @property
     def subscribed(self) -> bool:
-        return self._pubsub.subscribed
+        return bool(self._pubsub.subscribed)
 
     async def get_message(self, **options: Any) -> dict[str, Any] | None:
         async with self._turn:
