@@ -4,6 +4,24 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 
+STORE = """
+UPDATE scheduler_podgroup SET size = counted.size
+FROM unnest(%s::bigint[], %s::integer[]) AS counted (id, size)
+WHERE scheduler_podgroup.id = counted.id
+"""
+
+
+def store_sizes(PodGroup, schema_editor, groups):
+    """For PostgreSQL not by `bulk_update`, whose one long CASE takes minutes for many gangs."""
+    if schema_editor.connection.vendor != "postgresql":
+        PodGroup.objects.bulk_update(groups, ["size"])
+        return
+    ids = [group.pk for group in groups]
+    sizes = [group.size for group in groups]
+    with schema_editor.connection.cursor() as cursor:
+        cursor.execute(STORE, [ids, sizes])
+
+
 def count_pods(apps, schema_editor):
     """Of gangs that live: those of a job have as many as its tasks say, others as many as there are.
 
@@ -22,9 +40,9 @@ def count_pods(apps, schema_editor):
             group.size = sum(task["replicas"] for task in group.job.tasks)
         batch.append(group)
         if len(batch) == 2000:
-            PodGroup.objects.bulk_update(batch, ["size"])
+            store_sizes(PodGroup, schema_editor, batch)
             batch = []
-    PodGroup.objects.bulk_update(batch, ["size"])
+    store_sizes(PodGroup, schema_editor, batch)
 
 
 class Migration(migrations.Migration):
