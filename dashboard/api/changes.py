@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -20,11 +20,13 @@ from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.present.change_sets import crossing_json, item_json
+from scheduler.admission.violations import Notice
 from scheduler.models import ChangeSet
 from scheduler.selectors.change_sets.listing import visible_sets
 from scheduler.services.change_sets import drafts
 from scheduler.services.change_sets.apply import apply_change_set
 from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
+from scheduler.services.change_sets.wishes import remarks_on
 
 _FIELDS = ("name", "description", "documents")
 _EXAMPLE = OpenApiExample(
@@ -136,15 +138,16 @@ class Changes(Records):
     def create(self, request: Request) -> Response:
         given = given_fields(request.data)
         refuse_unknown(given, _FIELDS, "A change set has no {}.", f"one of {', '.join(_FIELDS)}")
+        documents = _given_documents(given, required=False)
         with self.undone_in_dry_run():
             made = drafts.create_change_set(
                 given_text(request.data, "name", required=True),
-                _given_documents(given, required=False),
+                documents,
                 by=self.actor,
                 description=given_text(request.data, "description", longest=1024),
             )
             body = self._whole(made)
-        return self._made_response(made, body)
+        return self._made_response(made, body, documents)
 
     def partial_update(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
@@ -169,14 +172,15 @@ class Changes(Records):
 
     def add(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
+        documents = _given_documents(request.data, required=True)
         with self.undone_in_dry_run():
             changed = drafts.add_documents(
                 row.pk,
-                _given_documents(request.data, required=True),
+                documents,
                 by=self.actor,
                 expected_version=self.expected_version,
             )
-            return self._changed_response(changed)
+            return self._changed_response(changed, documents)
 
     def remove(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
@@ -216,14 +220,26 @@ class Changes(Records):
             body = self._whole(made)
         return self._made_response(made, body)
 
-    def _made_response(self, made: ChangeSet, body: dict[str, Any]) -> Response:
-        location = f"/api/v1/changes/{made.pk}/"
-        version = made.resource_version
-        return self.saved_response(body, (), created=True, location=location, version=version)
+    def _made_response(
+        self, made: ChangeSet, body: dict[str, Any], documents: Sequence[Any] = ()
+    ) -> Response:
+        return self.saved_response(
+            body,
+            _remarks(documents),
+            created=True,
+            location=f"/api/v1/changes/{made.pk}/",
+            version=made.resource_version,
+        )
 
-    def _changed_response(self, changed: ChangeSet) -> Response:
+    def _changed_response(self, changed: ChangeSet, documents: Sequence[Any] = ()) -> Response:
         body = self._whole(changed)
-        return self.saved_response(body, (), version=changed.resource_version)
+        return self.saved_response(body, _remarks(documents), version=changed.resource_version)
+
+
+def _remarks(documents: Sequence[Any]) -> tuple[Notice, ...]:
+    if not documents:
+        return ()
+    return remarks_on(documents)
 
 
 def _without_items_as_they_are(given: Mapping[str, Any], row: ChangeSet) -> Mapping[str, Any]:

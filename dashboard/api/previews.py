@@ -21,6 +21,7 @@ from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.models import ChangeSet, Preview
 from scheduler.selectors.change_sets.listing import visible_sets
 from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
+from scheduler.services.change_sets.wishes import remarks_on
 
 _FIELDS = ("changeSet", "documents", "lostNodes", "minutes", "beginsAt")
 _MOST_NODES = 1000
@@ -57,18 +58,20 @@ class Previews(Records):
     def create(self, request: Request) -> Response:
         given = given_fields(request.data)
         refuse_unknown(given, _FIELDS, "A preview has no {}.", f"one of {', '.join(_FIELDS)}")
+        documents = _given_documents(given.get("documents"))
         with self.undone_in_dry_run():
             made = start_preview(
                 by=self.actor,
                 change_set=self._given_set(given.get("changeSet")),
-                documents=_given_documents(given.get("documents")),
+                documents=documents,
                 lost_nodes=_given_names(given.get("lostNodes")),
                 minutes=_given_minutes(given.get("minutes")),
                 begins_at=_given_moment(given.get("beginsAt")),
             )
             body = preview_object(made)
         location = f"/api/v1/previews/{made.pk}/"
-        return self.saved_response(body, (), created=True, location=location)
+        remarks = remarks_on(documents) if documents else ()
+        return self.saved_response(body, remarks, created=True, location=location)
 
     def destroy(self, request: Request, name: str) -> Response:
         row = self.row_or_404()

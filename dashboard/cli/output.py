@@ -231,10 +231,13 @@ def takes_boxes() -> bool:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner while something takes its time; nothing where nobody looks."""
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """A spinner while something takes its time; nothing where nobody looks.
+
+    Whoever works may say how far it is.
+    """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield
+        yield lambda _progress: None
         return
-    with console(stderr=True).status(what):
-        yield
+    with console(stderr=True).status(what) as status:
+        yield lambda progress: status.update(f"{what} {progress}")

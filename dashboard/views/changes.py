@@ -21,7 +21,7 @@ from dashboard.present.differences import differences, line_differences
 from dashboard.present.terminal import copies
 from dashboard.views.calendar import plan_of, plan_set, unplan_set
 from dashboard.views.common import actor, status_for
-from dashboard.views.previews import preview_context, typed_documents
+from dashboard.views.previews import preview_context, typed_documents, typed_minutes
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.documents import DocumentError
 from scheduler.domain.access import Permission
@@ -44,6 +44,7 @@ from scheduler.services.change_sets.apply import apply_change_set, counts_in_wor
 from scheduler.services.change_sets.preview_jobs import TRIED
 from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
 from scheduler.services.change_sets.verdicts import SetVerdict, verdict_on
+from scheduler.services.change_sets.wishes import remarks_on
 from scheduler.services.files.versions import Stale
 
 Context = dict[str, Any]
@@ -95,9 +96,10 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "change_sets/new.html", context)
     try:
+        documents = typed_documents(request)
         made = drafts.create_change_set(
             request.POST.get("name", ""),
-            typed_documents(request),
+            documents,
             by=actor(request),
             description=request.POST.get("description", ""),
         )
@@ -107,6 +109,7 @@ def new(request: HttpRequest) -> HttpResponse:
     except DocumentError as problem:
         context["problem"] = str(problem)
         return render(request, "change_sets/new.html", context, status=400)
+    _warn(request, documents)
     return HttpResponseRedirect(reverse("change-set", args=[made.pk]))
 
 
@@ -211,15 +214,21 @@ def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
     try:
         shown = _DEEDS[verb](request, row, actor(request))
     except Rejected as refusal:
-        return _render_set(request, row, 400, violations=refusal.violations, refused=True)
+        more = {"violations": refusal.violations, "refused": True, **_typed(request, verb)}
+        return _render_set(request, row, 400, **more)
     except DocumentError as problem:
-        return _render_set(request, row, 400, problem=str(problem), typed=request.POST)
+        return _render_set(request, row, 400, problem=str(problem), **_typed(request, verb))
     except Crossed:
         return _render_set(request, row, 409, refused=True)
     except (NotPossible, Stale) as refusal:
         row.refresh_from_db()
         return _render_set(request, row, 409, problem=str(refusal))
     return HttpResponseRedirect(page_of(shown))
+
+
+def _typed(request: HttpRequest, verb: str) -> Context:
+    """What stays in the form that was refused."""
+    return {f"typed_to_{verb}": request.POST}
 
 
 def _apply(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
@@ -232,8 +241,9 @@ def _apply(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 
 def _discard(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    discarded = drafts.discard(row.pk, by=by)
     messages.success(request, f"Discarded {row.name}.")
-    return drafts.discard(row.pk, by=by)
+    return discarded
 
 
 def _revert(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
@@ -243,8 +253,9 @@ def _revert(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 
 def _refresh(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
+    renewed = drafts.bring_up_to_date(row.pk, by=by)
     messages.success(request, f"{row.name} is up to date. Look at it again before you apply it.")
-    return drafts.bring_up_to_date(row.pk, by=by)
+    return renewed
 
 
 def _rename(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
@@ -253,7 +264,17 @@ def _rename(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 
 def _add(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
-    return drafts.add_documents(row.pk, typed_documents(request), by=by)
+    documents = typed_documents(request)
+    changed = drafts.add_documents(row.pk, documents, by=by)
+    _warn(request, documents)
+    return changed
+
+
+def _warn(request: HttpRequest, documents: list[Any]) -> None:
+    """Of fields that nobody knows."""
+    if documents:
+        for remark in remarks_on(documents):
+            messages.warning(request, f"{remark.message}.")
 
 
 def _remove(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
@@ -262,14 +283,13 @@ def _remove(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 
 def _preview(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
-    minutes = whole_number(request.POST.get("minutes", "")) or 60
     documents = typed_documents(request)
     _refuse_other_kinds(documents)
     start_preview(
         by=by,
         change_set=row,
         documents=documents,
-        minutes=minutes,
+        minutes=typed_minutes(request),
         begins_at=_next_begin(row),
     )
     return row
@@ -323,8 +343,15 @@ def collect_queue(
     number = whole_number(request.POST.get("change_set", ""))
     if number is None:
         title = f"Changes by {by.name}, {timezone.now():%d %B %H:%M}"
-        number = drafts.create_change_set(title, by=by).pk
-    return drafts.add_queue(number, name, manifest, by=by, opened=opened)
+        return drafts.begin_with_queue(title, name, manifest, by=by, opened=opened)
+    try:
+        return drafts.add_queue(number, name, manifest, by=by, opened=opened)
+    except (NotPossible, ChangeSet.DoesNotExist) as refusal:
+        message = f"{str(refusal).rstrip('.')}."
+        fix = "choose another change set"
+        raise Rejected(
+            [Violation("no_draft", "", "change_set", message, fix)], by_state=True
+        ) from None
 
 
 def manifest_in_set(request: HttpRequest, name: str) -> Any:

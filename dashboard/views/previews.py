@@ -17,7 +17,7 @@ from dashboard.http.access import access, page
 from dashboard.present.previews import shown_preview
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor
-from scheduler.admission.violations import Rejected
+from scheduler.admission.violations import Rejected, Violation
 from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.access import Permission
 from scheduler.models import Preview
@@ -25,7 +25,6 @@ from scheduler.services.change_sets.preview_runs import cancel_preview, start_pr
 
 Context = dict[str, Any]
 _NEWEST = 20
-_MOST_NODES = 1000
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -42,7 +41,7 @@ def previews(request: HttpRequest) -> HttpResponse:
             by=actor(request),
             documents=typed_documents(request),
             lost_nodes=_typed_nodes(request),
-            minutes=whole_number(request.POST.get("minutes", "")) or 60,
+            minutes=typed_minutes(request),
         )
     except Rejected as refusal:
         context = {"violations": refusal.violations, "lost": request.POST.get("lost", "")}
@@ -54,15 +53,25 @@ def previews(request: HttpRequest) -> HttpResponse:
 
 
 def typed_documents(request: HttpRequest) -> list[Any]:
-    """Raises `DocumentError`."""
-    text = request.POST.get("yaml", "")[:MOST_YAML]
+    """Raises `DocumentError`, also for a text that is too long: a part of it may mean another."""
+    text = request.POST.get("yaml", "")
     if not text.strip():
         return []
-    return list(read_documents(text))
+    return list(read_documents(text, MOST_YAML))
+
+
+def typed_minutes(request: HttpRequest) -> int:
+    """Raises `Rejected` for what is no number."""
+    typed = request.POST.get("minutes", "").strip()
+    minutes = whole_number(typed or "60")
+    if minutes is None:
+        message = f"“{typed[:20]}” is not a number of minutes."
+        raise Rejected([Violation("invalid_value", "", "minutes", message, "write one like 60")])
+    return minutes
 
 
 def _typed_nodes(request: HttpRequest) -> list[str]:
-    return request.POST.get("lost", "").replace(",", " ").split()[:_MOST_NODES]
+    return request.POST.get("lost", "").replace(",", " ").split()
 
 
 def _render_form(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:

@@ -250,6 +250,9 @@ def _collected(request: HttpRequest, name: str, manifest: object) -> HttpRespons
     """Kept for later: the rules judge it together with the rest of the change set."""
     change_set = collect_queue(request, name, manifest, _opened_manifest(request))
     messages.success(request, f"Added to the change set {change_set.name}. Nothing is applied yet.")
+    for notice in read_queue(manifest).notices:
+        if notice.code == "unknown_field":
+            messages.warning(request, f"{notice.message}.")
     if not wants_fragment(request):
         return HttpResponseRedirect(change_set_page(change_set))
     answer = render(request, "parts/messages.html")

@@ -177,4 +177,5 @@ def _tell(found: Item, verb: str, form: Format, dry_run: bool) -> None:
     count = output.counted(len(found["spec"]["items"]), "object")
     name = found["metadata"]["name"]
     output.done(f"change set {name} ({found['spec']['name']}) {verb}: {count}", dry_run)
+    output.warn(found["warnings"])
     _print_verdict(found["status"])

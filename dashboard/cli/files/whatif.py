@@ -76,6 +76,7 @@ def whatif(
     if files:
         body["documents"] = documents_of(read_sources(files))
     made = api().post("previews/", body)
+    output.warn(made["warnings"])
     found = _wait_for(made["metadata"]["name"])
     if found["status"]["state"] != "Done":
         words = found["status"]["message"] or found["status"]["state"]
@@ -87,11 +88,22 @@ def whatif(
 
 
 def _wait_for(number: str) -> Any:
-    with output.working("Trying it out on a copy of the cluster …"):
+    """Whoever does not want to wait any longer wants no answer either: Ctrl-C cancels it."""
+    try:
+        return _followed(number)
+    except KeyboardInterrupt:
+        api().delete(path("previews", number))
+        output.remark("The preview was cancelled.")
+        raise
+
+
+def _followed(number: str) -> Any:
+    with output.working("Trying it out on a copy of the cluster …") as tell:
         while True:
             found = api().get(path("previews", number))
             if found["status"]["state"] in _ENDED:
                 return found
+            tell(f"{found['status']['progress']:.0%}")
             time.sleep(_PAUSE)
 
 

@@ -14,7 +14,13 @@ from scheduler.models import ChangePlan, Occurrence
 from scheduler.models.clock import database_now
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.change_sets.calendar_news import News, tell
-from scheduler.services.change_sets.occurrences import begin, end, finish_plan, locked_occurrence
+from scheduler.services.change_sets.occurrences import (
+    begin,
+    end,
+    finish_plan,
+    locked_occurrence,
+    take_up_again,
+)
 from scheduler.services.change_sets.outlook import renew_outlooks
 
 logger = logging.getLogger(__name__)
@@ -85,11 +91,14 @@ def _due(now: datetime) -> Iterable[tuple[int, Callable[[int], None]]]:
 
 def _expect_again(now: datetime) -> None:
     """The clock was put back: what was taken for missed still has its time."""
-    Occurrence.objects.filter(
-        state=OccurrenceState.MISSED.value,
-        ends_at__gt=now,
-        plan__state=PlanState.ACTIVE.value,
-    ).update(state=OccurrenceState.PLANNED.value, message="")
+    missed = Occurrence.objects.filter(state=OccurrenceState.MISSED.value, ends_at__gt=now)
+    over = ChangePlan.objects.filter(state=PlanState.ENDED.value, occurrences__in=missed)
+    for number in over.distinct().values_list("pk", flat=True):
+        with transaction.atomic():
+            take_up_again(number)
+    missed.filter(plan__state=PlanState.ACTIVE.value).update(
+        state=OccurrenceState.PLANNED.value, message=""
+    )
 
 
 def _let_conflicts_pass(now: datetime) -> None:

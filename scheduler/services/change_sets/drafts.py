@@ -123,6 +123,20 @@ def add_queue(
         return _changed(change_set, items, by)
 
 
+def begin_with_queue(
+    title: str,
+    name: str,
+    manifest: object,
+    *,
+    by: Actor = SYSTEM,
+    opened: Mapping[str, Any] | None = None,
+) -> ChangeSet:
+    """A new draft with a queue as a form has it. If that cannot be read, there is no draft."""
+    with transaction.atomic():
+        change_set = create_change_set(title, by=by)
+        return add_queue(change_set.pk, name, manifest, by=by, opened=opened)
+
+
 def with_queue(
     items: tuple[ChangeItem, ...],
     name: str,

@@ -252,6 +252,27 @@ def finish_plan(plan: ChangePlan, now: datetime) -> None:
         change_set.ended_by = plan.planned_by
     change_set.resource_version += 1
     change_set.save()
+    # so that `take_up_again` knows whether somebody has touched it since
+    ChangeSet.objects.filter(pk=change_set.pk).update(updated_at=now)
+
+
+def take_up_again(number: int) -> None:
+    """A plan that is over because its last turn was missed, by a clock that was ahead.
+
+    Only while nobody has touched its set since: else it is theirs to plan it again.
+    """
+    plan = ChangePlan.objects.select_for_update().get(pk=number)
+    change_set = ChangeSet.objects.select_for_update().get(pk=plan.change_set_id)
+    if plan.state != PlanState.ENDED or not change_set.is_draft:
+        return
+    if change_set.updated_at != plan.ended_at:
+        return
+    plan.state = PlanState.ACTIVE
+    plan.ended_at = None
+    plan.save()
+    change_set.state = SetState.PLANNED.value
+    change_set.resource_version += 1
+    change_set.save()
 
 
 def _has_more_turns(plan: ChangePlan) -> bool:

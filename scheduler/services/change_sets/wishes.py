@@ -6,12 +6,13 @@ Only the shape of an object is judged here. The rules judge the whole set.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from scheduler.admission.defaults import queue_defaults
 from scheduler.admission.reading.cluster import read_node
 from scheduler.admission.reading.queue import name_of, queue_manifest, read_queue
-from scheduler.admission.violations import Rejected, Violation
+from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.change_sets import (
     KINDS,
     NODE,
@@ -69,6 +70,25 @@ def items_read(given: Sequence[Item], items: tuple[ChangeItem, ...] = ()) -> tup
     if problems:
         raise Rejected(problems)
     return items
+
+
+def remarks_on(documents: Iterable[object]) -> tuple[Notice, ...]:
+    """Fields of these documents that nobody knows. They are left out, so it must be told."""
+    found = []
+    for document in read_items(documents):
+        for notice in _notices_of(document):
+            if notice.code == "unknown_field" and notice.field != PATCH:
+                words = f"{document.kind} {document.name}: {notice.message}"
+                found.append(replace(notice, message=words))
+    return tuple(found)
+
+
+def _notices_of(document: Item) -> tuple[Notice, ...]:
+    if document.kind == QUEUE:
+        return read_queue(document.manifest, imported=True).notices
+    if document.kind == NODE:
+        return read_node(document.manifest).notices
+    return ()
 
 
 def _placed(violation: Violation, place: str) -> Violation:

@@ -179,3 +179,22 @@ def test_a_single_entry_of_the_audit_log_is_reverted(admin: Caller):
     assert made["status"]["mayBeApplied"]
     admin.post(f"changes/{made['metadata']['name']}/apply/")
     assert "already as it was" in admin.post(where, expect=409)["detail"]
+
+
+def test_fields_that_nobody_knows_are_told(admin: Caller):
+    documents = [
+        edit("a", wieght=3, deserved={"cpu": "6"}),
+        {"kind": "Queue", "metadata": {"name": "b"}, "$patch": "delete"},
+    ]
+
+    made = admin.post("changes/", {"name": "x", "documents": documents}, expect=201)
+    tried = admin.post("previews/", {"documents": documents}, expect=201)
+
+    for answer in (made, tried):
+        told = [warning["message"] for warning in answer["warnings"]]
+        assert told == ["Queue a: spec.wieght is not known and was ignored; did you mean weight?"]
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**63, 10**30])
+def test_a_number_that_no_database_holds_is_no_set(admin: Caller, number: int):
+    admin.post("previews/", {"changeSet": number}, expect=404)

@@ -205,3 +205,98 @@ def test_a_single_entry_of_the_audit_log_is_reverted_from_its_page():
     assert admin.post(f"/audit/{followed.pk}/revert/").status_code == 409
     assert signed_in("sam").post(f"/audit/{deed.pk}/revert/").status_code == 403
     assert admin.post("/audit/999999/revert/").status_code == 404
+
+
+def test_a_text_that_is_too_long_is_refused_and_not_read_in_part():
+    made = create_change_set("a", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    long = manifest("vision", weight=3) + "#" * 200_000
+
+    for page in (f"/changes/{made.pk}/add/", "/changes/-/new/"):
+        answer = admin.post(page, {"name": "b", "yaml": f"{long}\n---\n{manifest('research')}"})
+
+        assert answer.status_code == 400
+        assert "more than the 200000 that are read" in text(answer)
+    made.refresh_from_db()
+    assert [item.name for item in made.changes] == ["batch"]
+    assert ChangeSet.objects.count() == 1
+
+
+@pytest.mark.parametrize("typed", ["spec: [", "spec: {weight: much}"])
+def test_what_was_typed_stays_when_it_is_refused(typed: str):
+    made = create_change_set("a", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    document = f"kind: Queue\nmetadata: {{name: vision}}\n{typed}"
+
+    added = admin.post(f"/changes/{made.pk}/add/", {"yaml": document})
+    tried = admin.post(f"/changes/{made.pk}/preview/", {"yaml": document})
+
+    for answer in (added, tried):
+        assert answer.status_code == 400
+        assert text(answer).count("metadata: {name: vision}") == 1
+
+
+def test_minutes_that_are_no_number_are_refused_by_name():
+    made = create_change_set("a", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+
+    for page in (f"/changes/{made.pk}/preview/", "/previews/"):
+        for minutes in ("soon", "0", "1441"):
+            answer = admin.post(page, {"minutes": minutes, "lost": "n1"})
+            assert (answer.status_code, "<code>minutes</code>" in text(answer)) == (400, True)
+    assert not Preview.objects.exists()
+
+
+def test_a_deed_that_fails_is_not_told_as_done():
+    made = create_change_set("a", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    admin.post(f"/changes/{made.pk}/apply/")
+    admin.get("/changes/")
+
+    for verb in ("discard", "refresh"):
+        page = text(admin.post(f"/changes/{made.pk}/{verb}/"))
+
+        assert "is applied already" in page
+        assert "Discarded a" not in page
+        assert "is up to date" not in page
+
+
+def test_a_form_that_cannot_be_read_begins_no_set():
+    admin = signed_in("admin")
+    wrong = {"as": "yaml", "yaml": manifest("vision", weight="much"), "collect": "yes"}
+
+    answer = admin.post("/queues/vision/edit/", wrong)
+
+    assert answer.status_code == 400
+    assert not ChangeSet.objects.exists()
+
+
+def test_a_form_whose_set_is_gone_or_over_is_told_so():
+    made = create_change_set("a", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    admin.post(f"/changes/{made.pk}/discard/")
+    given = {"as": "yaml", "yaml": manifest("vision", weight=4), "collect": "yes"}
+
+    over = admin.post("/queues/vision/edit/", {**given, "change_set": str(made.pk)})
+    gone = admin.post("/queues/vision/edit/", {**given, "change_set": "999"})
+
+    assert (over.status_code, gone.status_code) == (409, 409)
+    assert "a is discarded already" in text(over)
+    assert "There is no change set 999" in text(gone)
+    assert "choose another change set" in text(gone)
+
+
+def test_a_field_that_nobody_knows_is_told():
+    admin = signed_in("admin")
+    wrong = manifest("vision", weight=3, capabillity="{cpu: 4}")
+
+    made = admin.post("/changes/-/new/", {"name": "a", "yaml": wrong}, follow=True)
+    number = ChangeSet.objects.get().pk
+    added = admin.post(
+        f"/changes/{number}/add/", {"yaml": manifest("batch", colour="red")}, follow=True
+    )
+
+    words = "Queue vision: spec.capabillity is not known and was ignored"
+    assert words in text(made)
+    assert "did you mean capability?" in text(made)
+    assert "Queue batch: spec.colour is not known and was ignored" in text(added)

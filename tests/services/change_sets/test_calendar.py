@@ -12,7 +12,7 @@ from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.change_sets.apply import apply_change_set
 from scheduler.services.change_sets.calendar import keep_calendar
 from scheduler.services.change_sets.conflicts import apply_now, skip
-from scheduler.services.change_sets.drafts import create_change_set, discard, revert
+from scheduler.services.change_sets.drafts import create_change_set, discard, rename, revert
 from scheduler.services.change_sets.outlook import renew_outlooks
 from scheduler.services.change_sets.plans import Wish, cancel_plan, plan_change_set
 from scheduler.services.queues.create_update import update_queue
@@ -138,6 +138,29 @@ def test_a_clock_that_was_ahead_for_a_moment_costs_no_turn(clock: SetClock):
 
     assert states()[:2] == ["Holding", "Planned"]
     assert weight("research") == 9
+
+
+@pytest.mark.parametrize("is_touched", [False, True])
+def test_a_plan_that_is_over_by_a_clock_ahead_is_taken_up_while_nobody_touched_its_set(
+    clock: SetClock, is_touched: bool
+):
+    plan = planned(once("2026-11-20T18:00", "2026-11-20T20:00"))
+    clock.set("2026-11-20T23:00")
+    keep_calendar()
+    assert (states(), set_state(plan)) == (["Missed"], "Draft")
+    if is_touched:
+        rename(plan.change_set_id, "mine again", "")
+
+    clock.set("2026-11-20T18:30")
+    keep_calendar()
+
+    if is_touched:
+        assert (states(), set_state(plan), weight("research")) == (["Missed"], "Draft", 1)
+        return
+    assert (states(), set_state(plan), weight("research")) == (["Holding"], "Planned", 9)
+    clock.set("2026-11-20T20:00")
+    keep_calendar()
+    assert (states(), set_state(plan), weight("research")) == (["Ended"], "Draft", 1)
 
 
 def test_other_fields_that_changed_meanwhile_stay(clock: SetClock):

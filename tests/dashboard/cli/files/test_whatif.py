@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from dashboard.cli.files import whatif
+from dashboard.cli.problems import ExitCode
+from scheduler.models import Preview
 from scheduler.services.change_sets.preview_runs import work_out_previews
 from tests.dashboard.cli.conftest import Type
 from tests.worlds import manifest, node, run_session
@@ -63,3 +65,17 @@ def test_a_job_is_tried_out_with_other_documents(vcctl: Type, tmp_path: Path):
     assert "default/train starts in the first session" in told.out
     assert "Run times: 1 declared, 0 learnt, 0 unknown" in told.out
     assert vcctl("vcctl job list -o json").json["items"] == []
+
+
+def test_ctrl_c_cancels_it(vcctl: Type, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    node("n1", cpu="8", memory="32Gi")
+    monkeypatch.setattr(whatif.time, "sleep", interrupt)
+
+    told = vcctl("vcctl whatif --lose n1")
+
+    assert told.code == ExitCode.INTERRUPTED
+    assert "cancelled" in told.err
+    assert Preview.objects.get().state == "Cancelled"
