@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.domain.previews import STANDSTILL
 from scheduler.domain.resources import Resources
 
 _MOST_ROWS = 200
@@ -14,10 +15,7 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
     shares = _share_rows(result["queues"])
     moves = [_move_row(move) for move in result["moves"]]
     evictions = [{**row, "when": _when(row["at"])} for row in result["evictions"]]
-    below = []
-    for queue in result["queues"]:
-        if queue["belowGuarantee"]:
-            below.append({"queue": queue["queue"], "resources": ", ".join(queue["belowGuarantee"])})
+    below = [_below_row(queue) for queue in result["queues"] if queue["belowGuarantee"]]
     return {
         "now": result["now"],
         "then": result["then"],
@@ -39,10 +37,22 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _below_row(queue: dict[str, Any]) -> dict[str, Any]:
+    """One that is below its guarantee anyway is no worse off."""
+    missing = queue["belowGuarantee"]
+    return {
+        "queue": queue["queue"],
+        "resources": ", ".join(missing),
+        "is_new": bool(set(missing) - set(queue.get("wasBelowGuarantee", ()))),
+    }
+
+
 def _ahead(now: dict[str, Any], then: dict[str, Any]) -> str:
-    if now["halt"] == then["halt"] == "standstill":
+    """A run that came to a standstill is known however far the other one goes."""
+    known = [side["seconds"] for side in (now, then) if side["halt"] != STANDSTILL]
+    if not known:
         return "ahead until nothing more would happen"
-    return f"{_span(min(now['seconds'], then['seconds']))} ahead"
+    return f"{_span(min(known))} ahead"
 
 
 def _share_rows(queues: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from scheduler.domain.queues import ROOT
 from scheduler.domain.resources import Resources
 
+STANDSTILL = "standstill"
 LEAST_SECONDS = 1.0
 """A start that moves by less than this has not moved."""
 
@@ -70,6 +72,24 @@ class Prospect:
     halt: str
     reasons: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+    @property
+    def horizon(self) -> float:
+        """How far ahead it is known. After a standstill nothing more happens."""
+        if self.halt == STANDSTILL:
+            return math.inf
+        return self.seconds
+
+    def until(self, horizon: float) -> Prospect:
+        """What of it happens by then. Who starts later still waits."""
+        late = {name for name, at in self.starts.items() if at > horizon}
+        return replace(
+            self,
+            starts={name: at for name, at in self.starts.items() if name not in late},
+            waiting=self.waiting | late,
+            losses=tuple(loss for loss in self.losses if loss.at <= horizon),
+            seconds=min(self.seconds, horizon),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class TriedJob:
@@ -116,7 +136,14 @@ def moves_between(before: Prospect, after: Prospect) -> tuple[Move, ...]:
 
 
 def as_json(before: Prospect, after: Prospect, jobs: Sequence[TriedJob] = ()) -> dict[str, Any]:
-    """As it is stored and sent. Only queues that change, or would be worse off, are named."""
+    """As it is stored and sent. Only queues that change, or would be worse off, are named.
+
+    One run may have come further than the other, because it was cut later. What only one of them
+    tells is no difference, so both count as far as both are known.
+    """
+    horizon = min(before.horizon, after.horizon)
+    before = before.until(horizon)
+    after = after.until(horizon)
     tried = {job.podgroup for job in jobs}
     known = {loss.pod for loss in before.losses}
     return {
@@ -172,6 +199,7 @@ def _queues(before: Prospect, after: Prospect) -> list[dict[str, Any]]:
                     "deserved": _both(was.deserved, now.deserved),
                     "allocated": _both(was.allocated, now.allocated),
                     "belowGuarantee": list(below),
+                    "wasBelowGuarantee": list(was.below_guarantee),
                 }
             )
     return found

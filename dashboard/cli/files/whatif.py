@@ -164,7 +164,11 @@ def _queue_line(queue: Row) -> str:
             if old != new:
                 words.append(f"{figure} {resource} {old} -> {new}")
     if queue["belowGuarantee"]:
-        words.append(f"below its guarantee of {', '.join(queue['belowGuarantee'])}")
+        missing = ", ".join(queue["belowGuarantee"])
+        also = ""
+        if not set(queue["belowGuarantee"]) - set(queue["wasBelowGuarantee"]):
+            also = ", as it is now"
+        words.append(f"below its guarantee of {missing}{also}")
     return f"{queue['queue']}: {', '.join(words)}"
 
 

@@ -52,11 +52,16 @@ class Runs:
             runs.append(self._ahead(scene, seconds[HIGH], 0.9, 1.0))
         moment = datetime.fromtimestamp(scene.snapshot.taken_at, UTC)
         calibration = Calibration(past_forecasts(moment))
-        return [_tried(job, scene, runs, calibration) for job in scene.jobs]
+        longest = self._minutes * 60.0
+        return [_tried(job, scene, runs, calibration, longest) for job in scene.jobs]
 
 
 def _tried(
-    job: JobManifest, scene: Scene, runs: list[Prospect], calibration: Calibration
+    job: JobManifest,
+    scene: Scene,
+    runs: list[Prospect],
+    calibration: Calibration,
+    longest: float,
 ) -> TriedJob:
     key = key_of(job)
     usual = runs[0]
@@ -67,7 +72,7 @@ def _tried(
     start = usual.starts.get(key)
     given = None
     if start is not None:
-        given = _range(job, runs, calibration)
+        given = _range(job, runs, calibration, longest)
     return TriedJob(
         podgroup=key,
         queue=job.queue,
@@ -82,13 +87,16 @@ def _tried(
     )
 
 
-def _range(job: JobManifest, runs: list[Prospect], calibration: Calibration) -> Range:
+def _range(
+    job: JobManifest, runs: list[Prospect], calibration: Calibration, longest: float
+) -> Range:
     """What the past teaches of such waits. Where that is too little, what the runs say.
 
-    A gang that starts in the first session starts now: that is no forecast.
+    A run in which it does not start says that it may take until the end of the look, `longest`. A
+    gang that starts in the first session starts now: that is no forecast.
     """
     key = key_of(job)
-    found = [run.starts.get(key, run.seconds) for run in runs]
+    found = [run.starts.get(key, longest) for run in runs]
     waits = Waits(min(found), found[0], max(found))
     plain = Range(waits.low, waits.high, 0)
     if found[0] <= 0.0:

@@ -1,0 +1,54 @@
+"""Previews as pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dashboard.present.previews import shown_preview
+from scheduler.domain.previews import Prospect, Share, as_json
+from scheduler.domain.resources import Resources
+
+
+def prospect(allocated: str, guarantee: str) -> Prospect:
+    share = Share(
+        deserved=Resources.parse({"cpu": "8"}),
+        allocated=Resources.parse({"cpu": allocated}),
+        guarantee=Resources.parse({"cpu": guarantee}),
+        asked=Resources.parse({"cpu": "8"}),
+    )
+    return Prospect({"serving": share}, {}, frozenset(), (), 0, 0, 60.0, "horizon")
+
+
+def ahead(seconds: float, halt: str, **starts: float) -> Prospect:
+    waiting = frozenset({"a", "b", "c"} - set(starts))
+    return Prospect({}, starts, waiting, (), 0, 0, seconds, halt)
+
+
+def shown(before: Prospect, after: Prospect) -> dict[str, Any]:
+    return shown_preview({**as_json(before, after), "isCut": False, "paused": False})
+
+
+@pytest.mark.parametrize(("guarantee_before", "is_new"), [("2", True), ("6", False)])
+def test_a_queue_below_its_guarantee_says_whether_that_is_new(guarantee_before: str, is_new: bool):
+    told = shown(prospect("4", guarantee_before), prospect("4", "6"))
+
+    assert told["below"] == [{"queue": "serving", "resources": "cpu", "is_new": is_new}]
+
+
+def test_what_only_the_longer_run_tells_is_no_difference():
+    told = shown(
+        ahead(600.0, "sessions", a=10.0, b=100.0, c=500.0), ahead(120.0, "stopped", a=40.0, b=90.0)
+    )
+
+    assert [move["words"] for move in told["moves"]] == ["30 s later", "10 s earlier"]
+    assert (told["now"]["started"], told["now"]["waiting"]) == (2, 1)
+    assert told["ahead"] == "2 min ahead"
+
+
+def test_a_run_that_came_to_a_standstill_is_known_for_good():
+    told = shown(ahead(60.0, "standstill", a=10.0), ahead(3600.0, "horizon", a=10.0, b=3000.0))
+
+    assert [move["words"] for move in told["moves"]] == ["starts, and would not before"]
+    assert told["ahead"] == "60 min ahead"
