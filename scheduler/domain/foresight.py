@@ -6,7 +6,7 @@ that are in force at the same time is judged once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -168,7 +168,11 @@ class _Course:
             wanted = tuple(item.reversed for item in applied)
         found = settle_all(wanted, self.world)
         if found.crossings:
-            self._note(step, tuple(crossing.message for crossing in found.crossings))
+            self._note(
+                step,
+                tuple(crossing.message for crossing in found.crossings),
+                {crossing.item.key for crossing in found.crossings},
+            )
             return
         world = changed_by(self.world, found.items)
         begun = self._begun ^ {step.plan}
@@ -190,9 +194,16 @@ class _Course:
             self._known[begun] = self._judge(difference(self._now, world))
         return self._known[begun]
 
-    def _note(self, step: _Step, messages: tuple[str, ...]) -> None:
-        others = frozenset(self._applied) - {step.plan}
-        trouble = Trouble(step.plan, step.number, step.begins, step.at, others, messages)
+    def _note(
+        self, step: _Step, messages: tuple[str, ...], about: Collection[Key] | None = None
+    ) -> None:
+        """`about` is what is in the way. Plans that do not touch it are not named."""
+        others = set()
+        for plan, applied in self._applied.items():
+            if about is None or any(item.key in about for item in applied):
+                others.add(plan)
+        named = frozenset(others - {step.plan})
+        trouble = Trouble(step.plan, step.number, step.begins, step.at, named, messages)
         self.troubles.setdefault(step.plan, trouble)
 
 

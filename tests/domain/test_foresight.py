@@ -112,3 +112,14 @@ def test_what_is_in_force_ends_before_others_begin():
     held = Booking(1, (MORE,), held=(MORE,), held_until=hour(2))
 
     assert look_ahead([held, Booking(2, (MORE,), turns((2, 3)))], now, fine) == ()
+
+
+def test_a_plan_that_touches_nothing_of_it_is_not_named():
+    other = ChangeItem(QUEUE, "batch", queue(cpu="1"), queue(cpu="2"))
+    first = Booking(1, (other,), turns((1, 5)))
+    stale = change({"cpu": "7", "weight": 1}, {"cpu": "24", "weight": 1})
+    now = {**NOW, (QUEUE, "batch"): queue(cpu="1")}
+
+    (trouble,) = look_ahead([first, Booking(2, (stale,), turns((3, 8)))], now, fine)
+
+    assert (trouble.plan, trouble.others) == (2, frozenset())
