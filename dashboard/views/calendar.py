@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -170,13 +170,21 @@ def plan_of(request: HttpRequest, row: ChangeSet) -> Context:
         "held_up": [_conflict(turn) for turn in turns if turn.is_conflict],
         "is_in_force": any(turn.state in IN_FORCE for turn in turns),
         "form": plan_form(request),
-        "plan_copies": copies(
-            request,
-            ["changes", "plan", str(row.pk), "--begin", "2026-11-20T18:00"],
-            "plans/",
-            {"changeSet": row.pk, "begin": "2026-11-20T18:00"},
-        ),
+        "plan_copies": _in_a_terminal(request, row),
     }
+
+
+def _in_a_terminal(request: HttpRequest, row: ChangeSet) -> dict[str, str]:
+    """With the next Friday as an example."""
+    today = database_now().date()
+    friday = today + timedelta(days=(4 - today.weekday()) % 7 or 7)
+    begin = f"{friday}T18:00"
+    return copies(
+        request,
+        ["changes", "plan", str(row.pk), "--begin", begin],
+        "plans/",
+        {"changeSet": row.pk, "begin": begin},
+    )
 
 
 def _turn(row: Occurrence) -> Context:

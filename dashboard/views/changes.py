@@ -170,6 +170,7 @@ def set_context(request: HttpRequest, row: ChangeSet) -> Context:
         "may_change": row.is_draft and may_change and mine.may_anywhere(Permission.OPERATE),
         "may_collect": mine.may_anywhere(Permission.OPERATE),
         "may_preview": _may_be_tried(row, verdict) and mine.may_anywhere(Permission.OPERATE),
+        "next_begin": _next_begin(row),
         **plan_of(request, row),
         **_newest_preview(request, row),
         "reverted_by": row.reverted_by.order_by("pk"),
@@ -179,9 +180,9 @@ def set_context(request: HttpRequest, row: ChangeSet) -> Context:
 
 
 def _may_be_tried(row: ChangeSet, verdict: SetVerdict) -> bool:
-    """A planned set is tried out for its own time, whatever the objects are now."""
+    """A planned set is tried out for its next begin, whatever the objects are now."""
     if row.state == SetState.PLANNED.value:
-        return True
+        return _next_begin(row) is not None
     return row.is_draft and bool(row.items) and not verdict.crossings
 
 
