@@ -5,7 +5,7 @@ expected start, by the code that a live cluster uses, from what is known at that
 of jobs that have ended, and errors of forecasts whose gangs have started. At the end each range is
 compared with what happened.
 
-`python -m tests.bench.start_times` writes the tables of docs/start-times.md.
+`python -m tests.bench.start_times` writes the tables of docs/decisions/0043-start-times.md.
 """
 
 from __future__ import annotations
