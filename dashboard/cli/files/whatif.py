@@ -166,7 +166,7 @@ def _queue_line(queue: Row) -> str:
     if queue["belowGuarantee"]:
         missing = ", ".join(queue["belowGuarantee"])
         also = ""
-        if not set(queue["belowGuarantee"]) - set(queue["wasBelowGuarantee"]):
+        if not set(queue["belowGuarantee"]) - set(queue.get("wasBelowGuarantee", ())):
             also = ", as it is now"
         words.append(f"below its guarantee of {missing}{also}")
     return f"{queue['queue']}: {', '.join(words)}"
