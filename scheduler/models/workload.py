@@ -101,6 +101,9 @@ class Job(Named):
 
     phase = models.CharField(max_length=16, choices=_choice_pairs(JOB_PHASES), default="Pending")
     phase_since = models.DateTimeField(null=True, blank=True)
+    # see domain/jobs/running_time.py; the second only where a queue limits running times
+    run_begun_at = models.DateTimeField(null=True, blank=True)
+    run_paused_at = models.DateTimeField(null=True, blank=True)
     message = models.CharField(max_length=1024, blank=True, default="")
     retry_count = models.PositiveIntegerField(default=0)
     # by task: how often it alone was started anew since its pods were made

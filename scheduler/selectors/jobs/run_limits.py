@@ -1,7 +1,7 @@
 """How long jobs may run in each queue, and which of them have run for longer.
 
-A run begins when the job becomes Running. One that is restarted, or suspended and resumed, begins
-anew. One that loses pods and gets them back runs on.
+Restarts, and suspend and resume, give a job no more time. What it waits in between does not count,
+and neither does the time in which all its pods were evicted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import reduce
 from operator import or_
 
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from scheduler.admission.rules.backlogs import LongestRun
 from scheduler.models import Job
@@ -31,6 +33,9 @@ SELECT id, seconds, named_by FROM limited ORDER BY seconds DESC, named_by
 
 RUN_TIME_EXCEEDED = "RunTimeExceeded"
 """In one word why such a job has ended."""
+
+BEGUN = Coalesce("run_begun_at", "phase_since")
+"""When a running job is taken to have begun. Rows of older versions know only the last run."""
 
 RunLimits = Mapping[int, LongestRun]
 
@@ -53,12 +58,16 @@ def overrunning(limits: RunLimits, now: datetime) -> QuerySet[Job]:
     conditions = []
     for seconds, queues in by_seconds.items():
         begun = now - timedelta(seconds=seconds)
-        conditions.append(Q(queue__in=queues, phase_since__lte=begun))
-    return Job.objects.filter(reduce(or_, conditions), phase="Running")
+        conditions.append(Q(queue__in=queues, begun__lte=begun))
+    running = Job.objects.filter(phase="Running", run_paused_at=None)
+    return running.alias(begun=BEGUN).filter(reduce(or_, conditions))
 
 
 def ends_at(job: Job, limit: LongestRun | None) -> datetime | None:
     """When a running job is ended at the latest; None where it runs as long as it likes."""
     if limit is None or job.phase != "Running" or job.phase_since is None:
         return None
-    return job.phase_since + timedelta(seconds=limit.seconds)
+    begun = job.run_begun_at or job.phase_since
+    if job.run_paused_at is not None:
+        begun += max(timezone.now() - job.run_paused_at, timedelta())
+    return begun + timedelta(seconds=limit.seconds)

@@ -22,6 +22,7 @@ from scheduler.domain.resources import Resources, total
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, Queue
 from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
+from scheduler.selectors.jobs.run_limits import BEGUN
 from scheduler.selectors.queues.backlogs import with_bounds, with_queue_limits
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 
@@ -125,9 +126,9 @@ class RunSeconds(Mapping[str, Sequence[float]]):
     def _by_queue(self) -> dict[str, list[float]]:
         now = timezone.now()
         found: dict[str, list[float]] = {}
-        running = Job.objects.filter(phase="Running", phase_since__isnull=False).order_by()
-        for queue, since in running.values_list("queue__name", "phase_since"):
-            assert since is not None  # it was asked for those that have one
+        running = Job.objects.filter(phase="Running", run_paused_at=None).alias(begun=BEGUN)
+        known = running.filter(begun__isnull=False).order_by()
+        for queue, since in known.values_list("queue__name", BEGUN):
             found.setdefault(queue, []).append(seconds_between(since, now))
         return found
 

@@ -19,6 +19,7 @@ from scheduler.domain.jobs.facts import DEFAULT_MAX_RETRY, JobFacts, JobStep, Ta
 from scheduler.domain.jobs.phases import FINISHED, JobPhase
 from scheduler.domain.jobs.policies import JobEvent, read_policies
 from scheduler.domain.jobs.reactions import PolicyEvents, follow_policies
+from scheduler.domain.jobs.running_time import Stage, run_begun
 from scheduler.domain.jobs.settling import ready_tasks, settle
 from scheduler.models import Job, Pod, PodGroup, UnmadePods
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
@@ -331,6 +332,9 @@ def _restart_parts(steps: Sequence[tuple[Job, JobStep]], now: datetime) -> None:
 
 def _change_job(job: Job, step: JobStep, now: datetime) -> None:
     if job.phase != step.phase.value:
+        before = Stage(job.phase, job.phase_since, job.run_begun_at, job.run_paused_at)
+        job.run_begun_at = run_begun(before, step.phase, now)
+        job.run_paused_at = None
         job.phase = step.phase.value
         job.phase_since = now
     job.message = step.message[:1024]
@@ -364,6 +368,8 @@ _COLUMNS = {
     "id": "bigint",
     "phase": "text",
     "phase_since": "timestamptz",
+    "run_begun_at": "timestamptz",
+    "run_paused_at": "timestamptz",
     "message": "text",
     "retry_count": "integer",
     "task_retries": "text",

@@ -15,7 +15,7 @@ from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import place_of
 from scheduler.admission.reading.workload import JobManifest, read_job
-from scheduler.admission.rules.backlogs import check_backlogs, is_forbidden_by_state
+from scheduler.admission.rules.backlogs import check_room, check_run_time, is_forbidden_by_state
 from scheduler.admission.rules.namespaces import check_namespace
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
@@ -45,7 +45,7 @@ from scheduler.services.jobs.pod_creation import (
     podgroup_of,
 )
 from scheduler.services.jobs.pod_stopping import is_stopped_in_steps
-from scheduler.services.jobs.pods import Priorities, are_taken, stored_task
+from scheduler.services.jobs.pods import Priorities, are_taken, stored_task, template_of
 from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.records import audit
 from scheduler.services.sessions.requests import want_session
@@ -437,13 +437,16 @@ def _may_go_on(job: Job, tree: QueueTree, facts: Facts) -> Verdict:
     rules = list(check_queue_takes_work(job.queue.place, tree, facts, again=not has_ended))
     if has_ended:
         rules += check_namespace(job.queue.name, job.namespace, facts)
-        rules += check_backlogs(
-            job.queue.name,
-            facts,
-            jobs=1,
-            pods=_pods_of(job),
-        )
+        pods = _pods_of(job)
+        rules += check_room(str(job), job.queue.name, facts, jobs=1, pods=pods, more=pods)
+        rules += check_run_time(str(job), job.queue.name, _declared_seconds(job), facts)
     return Verdict(tuple(rules))
+
+
+def _declared_seconds(job: Job) -> float | None:
+    """How long its longest task says that it runs; None where none says so."""
+    known = [template_of(task["template"]).run_seconds for task in job.tasks]
+    return max((seconds for seconds in known if seconds is not None), default=None)
 
 
 def _pods_of(job: Job) -> int:

@@ -14,6 +14,7 @@ from scheduler.services.cluster.mirror.budgets import budgets_of
 from scheduler.services.cluster.mirror.classes import class_ids
 from scheduler.services.cluster.mirror.membership import KnownGroup, Membership
 from scheduler.services.cluster.mirror.pod_rules import RuleWatch
+from scheduler.services.cluster.mirror.running_times import note_runs
 from scheduler.services.cluster.mirror.store import Store, group_key
 from scheduler.services.cluster.mirror.table import Row, stored_uid
 from scheduler.services.cluster.mirror.tables import MirrorTables, shown_key
@@ -103,6 +104,7 @@ class Workloads:
             queue_id = self._tables.queues.ids.get(job.job.queue or DEFAULT)
             if queue_id is not None:
                 rows[stored_uid(uid)] = object_rows.job_row(job, queue_id)
+        note_runs(self._tables.jobs, rows)
         for uid in self._tables.jobs.write(rows):
             written.podgroups.add(shown_key(rows[uid]))
 

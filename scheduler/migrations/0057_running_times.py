@@ -1,0 +1,18 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("scheduler", "0055_calendar_notices")]
+
+    operations = [
+        migrations.AddField(
+            model_name="job",
+            name="run_begun_at",
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+        migrations.AddField(
+            model_name="job",
+            name="run_paused_at",
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+    ]
