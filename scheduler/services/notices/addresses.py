@@ -16,6 +16,14 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[..., list[Any]]
 
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_PUBLIC: Final = ipaddress.ip_network("2000::/3")
+"""All that IPv6 has for the internet. Old forms of IPv4 in IPv6 and of private networks are outside
+of it, and Python takes some of them for public.
+"""
+_SPECIAL: Final = tuple(
+    ipaddress.ip_network(network) for network in ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")
+)
+"""Not on the internet either, which Python learns in later versions."""
 
 
 class NotSendable(Exception):
@@ -50,11 +58,19 @@ def check_address(text: str, allowed: Iterable[str]) -> None:
     inner = _inner_address(address)
     if is_allowed(inner, allowed):
         return
-    if not inner.is_global or inner.is_multicast:
+    if not _is_public(inner):
         raise NotSendable(
             f"{text} is an address of a private network, where nothing is sent. "
             "An admin can allow it with NOTICE_ALLOWED_NETWORKS."
         )
+
+
+def _is_public(address: Address) -> bool:
+    if not address.is_global or address.is_multicast:
+        return False
+    if address.version == 6 and address not in _PUBLIC:
+        return False
+    return not any(address in network for network in _SPECIAL)
 
 
 def is_allowed(address: Address, allowed: Iterable[str]) -> bool:

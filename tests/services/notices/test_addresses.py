@@ -34,6 +34,14 @@ from tests.services.notices.receiver import receiver
         "::ffff:10.0.0.1",
         "64:ff9b::a00:1",
         "2002:7f00:1::",
+        "::127.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b:1::a00:1",
+        "fec0::1",
+        "3fff::1",
+        "5f00::1",
+        "192.0.0.8",
+        "192.88.99.1",
     ],
 )
 def test_a_private_address_is_refused(address):
@@ -51,6 +59,12 @@ def test_an_allowed_network_is_taken_also_as_ipv6():
     check_address("::ffff:10.1.2.3", ("10.0.0.0/8",))
     with pytest.raises(NotSendable):
         check_address("192.168.1.1", ("10.0.0.0/8",))
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "0177.0.0.1", "127.1", "0", "::1"])
+def test_a_private_address_is_refused_however_it_is_written(host):
+    with pytest.raises(NotSendable, match="private network"):
+        sendable_addresses(host, 80, ())
 
 
 def found(*addresses: str) -> Any:
