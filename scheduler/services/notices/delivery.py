@@ -6,6 +6,7 @@ again under the same id, by which its receiver knows it.
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from scheduler.selectors.notices.inbox import readable_notices
 from scheduler.services.notices.chat import send_chat
 from scheduler.services.notices.messages import body_of, link_to, subject_of, text_of
 from scheduler.services.notices.webhooks import Result, post
+
+logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 10
 THREADS: Final = 5
@@ -99,7 +102,11 @@ def _send_claimed(claimed: Sequence[NoticeDelivery]) -> None:
 
 def _timed(parcel: Parcel) -> tuple[Result, float]:
     began = time.monotonic()
-    result = send(parcel)
+    try:
+        result = send(parcel)
+    except Exception:  # a message that nobody can send must not keep the others from being sent
+        logger.exception("a message to a channel (%s) could not be sent", parcel.kind)
+        result = Result(False, "It could not be sent. The log of the worker says why.")
     return result, time.monotonic() - began
 
 

@@ -18,7 +18,7 @@ MOST_OBJECTS: Final = 200
 
 def subject_of(notices: Sequence[Notice]) -> str:
     if len(notices) == 1:
-        return notices[0].title
+        return " ".join(notices[0].title.split())  # a header has one line
     counts = Counter(notice.kind for notice in notices)
     parts = [f"{number} {KIND_COUNTED[NoticeKind(kind)]}" for kind, number in counts.items()]
     return f"{len(notices)} notices: {', '.join(parts)}"

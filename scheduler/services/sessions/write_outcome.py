@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from scheduler.domain.evictions import event_words
 from scheduler.engine.decisions import (
     Bind,
     Outcome,
@@ -190,7 +191,10 @@ def _evicted_gangs(resident: ResidentSnapshot, written: Written) -> dict[int, st
     group_of = resident.snapshot.pods.group
     reasons: dict[int, str] = {}
     for evict in written.evicted:
-        reasons.setdefault(resident.group_ids[group_of[evict.row]], evict.reason)
+        gang = resident.group_ids[group_of[evict.row]]
+        if gang not in reasons:
+            grounds = evict.grounds.as_dict() if evict.grounds else {}
+            reasons[gang] = event_words(evict.action, grounds)
     return reasons
 
 

@@ -134,6 +134,32 @@ def test_a_storm_that_goes_on_is_cut(ada):
     assert NoticeDelivery.objects.filter(state="Waiting").count() == 1
 
 
+def test_a_message_that_cannot_be_sent_does_not_hold_up_the_others(ada, monkeypatch):
+    usual = deliveries.post
+
+    def breaks(url, *given, **more):
+        if "broken" in url:
+            raise RuntimeError("a bug")
+        return usual(url, *given, **more)
+
+    monkeypatch.setattr(deliveries, "post", breaks)
+    with receiver() as hook:
+        webhook(ada, "http://127.0.0.1:1/broken", name="broken")
+        NoticeChannel.objects.get(name="broken").rules.all().delete()
+        other = webhook(ada, hook.url)
+        rule(ada, NoticeKind.JOB_STARTED, "default", NoticeChannel.objects.get(name="broken"))
+        say(1)
+        let_quiet()
+        deliver_notices()
+
+    assert len(hook.got) == 1
+    assert NoticeDelivery.objects.get(channel=other).state == "Sent"
+    broken = NoticeDelivery.objects.get(channel__name="broken")
+    assert (broken.state, broken.attempts) == ("Waiting", 1)
+    assert broken.due_at > timezone.now()
+    assert "log of the worker" in NoticeAttempt.objects.get(delivery=broken).message
+
+
 def test_what_failed_is_tried_again_under_the_same_id_until_it_works(ada):
     with receiver(lambda number: 500 if number < 3 else 200) as hook:
         webhook(ada, hook.url)
