@@ -27,6 +27,8 @@ from scheduler.selectors.queues.facts import live_podgroups
 from scheduler.services.cluster.live import live_queues, readable_queue
 from scheduler.services.cluster.mirror.membership import BUILT_IN_QUEUES
 
+OWNER = ANNOTATIONS["owner"]
+LONGEST_OWNER = 150
 _QUEUE_RULES_OF_WORK = frozenset({"queue_not_found", "queue_not_leaf", "queue_not_open"})
 
 
@@ -53,7 +55,23 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     verdict, defaults = reviews.defaults_now(kind, _as_meant(kind, request))
     if kind == "queues" and verdict.allowed:
         defaults = [*defaults, *_state_kept(request.new)]
+    if kind == "jobs" and verdict.allowed:
+        defaults = [*defaults, *_owner_noted(request)]
     return verdict, defaults
+
+
+def _owner_noted(request: Request) -> Defaults:
+    """Whose job it is, for the limits of each user. The console has noted it itself."""
+    if not request.user or _owner_in(request.new):
+        return []
+    return [(("metadata", "annotations", OWNER), request.user[:LONGEST_OWNER])]
+
+
+def _owner_in(manifest: object) -> str:
+    owner = _annotations_of(manifest).get(OWNER)
+    if isinstance(owner, str) and owner.isprintable():
+        return owner
+    return ""
 
 
 def _state_kept(manifest: object) -> Defaults:
@@ -130,9 +148,12 @@ def _with_derived_states(tree: QueueTree, facts: Facts) -> Facts:
 
 
 def _as_meant(kind: str, request: Request) -> Request:
-    """Annotations count as the fields that Volcano's definition of queues lacks."""
+    """Annotations count as the fields that Volcano's definition of queues lacks.
+
+    Work is its owner's, whoever's account has sent it here.
+    """
     if kind != "queues":
-        return request
+        return replace(request, user=_owner_in(request.new) or request.user)
     new = _with_named_fields(request.new)
     return replace(request, new=new, old=_with_named_fields(request.old))
 

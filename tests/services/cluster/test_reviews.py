@@ -12,7 +12,7 @@ from django.utils import timezone
 from scheduler.admission.reviews import Request
 from scheduler.clusters.kubernetes import values
 from scheduler.clusters.kubernetes.read.workloads import read_queue
-from scheduler.models import Mirror, Queue
+from scheduler.models import Mirror, PodGroup, Queue
 from scheduler.selectors.cluster import mirror
 from scheduler.services.cluster import reviews
 from scheduler.services.cluster.reviews import defaults_now, review_now
@@ -232,3 +232,35 @@ def test_a_state_in_the_status_of_a_new_queue_is_asked_for(
     _, defaults = defaults_now("queues", Request("CREATE", new=asked))
 
     assert dict(defaults).get(("spec", "state")) == filled_in
+
+
+class TestWhoseJobItIs:
+    def test_who_creates_a_job_is_noted_as_its_owner(self, cluster: MadeUpCluster):
+        _, defaults = defaults_now("jobs", Request("CREATE", new=job("known"), user="alice"))
+
+        assert (("metadata", "annotations", "fumarole.io/owner"), "alice") in defaults
+
+    def test_an_owner_that_the_console_has_noted_stays(self, cluster: MadeUpCluster):
+        given = job("known")
+        given["metadata"]["annotations"] = {"fumarole.io/owner": "alice"}
+
+        _, defaults = defaults_now("jobs", Request("CREATE", new=given, user="system:console"))
+
+        assert "fumarole.io/owner" not in str(defaults)
+
+    def test_the_limit_of_each_user_counts_what_its_owner_has_waiting(self, cluster: MadeUpCluster):
+        known = Queue.objects.get(name="known")
+        Queue.objects.filter(pk=known.pk).update(max_waiting_jobs_per_user=1)
+        PodGroup.objects.create(
+            namespace="default", name="first", queue=known, owner="alice", min_member=1
+        )
+        theirs = job("known")
+        theirs["metadata"]["annotations"] = {"fumarole.io/owner": "alice"}
+
+        def broken(user: str, new: dict[str, Any]) -> list[str]:
+            verdict = review_now("jobs", Request("CREATE", new=new, user=user))
+            return [violation.rule_id for violation in verdict.violations]
+
+        assert broken("alice", job("known")) == ["too_many_waiting_jobs_of_user"]
+        assert broken("system:console", theirs) == ["too_many_waiting_jobs_of_user"]
+        assert broken("bob", job("known")) == []
