@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib.auth import update_session_auth_hash
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -26,7 +26,7 @@ from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.api.users import Users
 from dashboard.http.lockout import count_wrong_password, is_locked_out, minutes_locked
 from scheduler.models import Preference, SavedView
-from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.accounts.preferences import preference_of, views_for
 from scheduler.services.accounts import preferences as account_preferences
 
 PAGES = ("jobs",)
@@ -52,7 +52,7 @@ class Views(Records):
         "list": Operation(
             schema.View,
             many=True,
-            summary="Views of tables: your own, and those that others share",
+            summary="Views of tables: your own, and those that others share with you",
         ),
         "retrieve": Operation(schema.View),
         "create": Operation(
@@ -66,8 +66,7 @@ class Views(Records):
     }
 
     def visible_rows(self) -> QuerySet[Any]:
-        own_or_shared = Q(owner=self.request.user.pk) | Q(shared=True)
-        return SavedView.objects.filter(own_or_shared).select_related("owner")
+        return views_for(self.request.user, self.access)
 
     def as_objects(self, rows: Rows) -> Objects:
         return [view_object(row) for row in rows]

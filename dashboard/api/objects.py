@@ -445,7 +445,7 @@ def _node_condition(node: Node) -> dict[str, Any]:
 
 
 def namespace_object(namespace: Namespace, visibility: Visibility) -> dict[str, Any]:
-    """Everybody sees namespaces; only who may see a namespace's queue is told its name."""
+    """Only who may see the default queue of a namespace is told its name."""
     queue = namespace.annotations.get(QUEUE_ANNOTATION, "")
     meta = object_metadata(namespace)
     if not visibility.sees(queue):

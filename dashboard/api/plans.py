@@ -19,7 +19,9 @@ from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.present.change_sets import item_json
+from dashboard.present.plan_words import told_message, told_problems
 from scheduler.models import ChangePlan, Occurrence
+from scheduler.selectors.accounts.hidden_names import HiddenNames
 from scheduler.selectors.change_sets.calendar import visible_occurrences, visible_plans
 from scheduler.services.change_sets import conflicts
 from scheduler.services.change_sets.plans import Wish, cancel_plan, plan_change_set
@@ -74,7 +76,11 @@ class Plans(Records):
         return mine.prefetch_related("occurrences")
 
     def as_objects(self, rows: Rows) -> Objects:
-        return [plan_object(row) for row in rows]
+        hidden = self._hidden_names()
+        return [plan_object(row, hidden) for row in rows]
+
+    def _hidden_names(self) -> HiddenNames:
+        return HiddenNames(self.access, self.request.user.get_username())
 
     def create(self, request: Request) -> Response:
         given = given_fields(request.data)
@@ -94,7 +100,7 @@ class Plans(Records):
         )
         with self.undone_in_dry_run():
             made = plan_change_set(number, wish, by=self.actor)
-            body = plan_object(made)
+            body = plan_object(made, self._hidden_names())
         location = f"/api/v1/plans/{made.pk}/"
         return self.saved_response(body, (), created=True, location=location)
 
@@ -141,23 +147,30 @@ class Occurrences(Records):
         return visible_occurrences(self.access, self.request.user.get_username())
 
     def as_objects(self, rows: Rows) -> Objects:
-        return [occurrence_object(row) for row in rows]
+        hidden = self._hidden_names()
+        return [occurrence_object(row, hidden) for row in rows]
+
+    def _hidden_names(self) -> HiddenNames:
+        return HiddenNames(self.access, self.request.user.get_username())
+
+    def _object(self, row: Occurrence, *, whole: bool = False) -> dict[str, Any]:
+        return occurrence_object(row, self._hidden_names(), whole=whole)
 
     def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
-        return self.response_with(occurrence_object(self.row_or_404(), whole=True))
+        return self.response_with(self._object(self.row_or_404(), whole=True))
 
     def apply(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
         done = conflicts.apply_now(row.pk, by=self.commander, dry_run=self.dry_run)
-        return self.saved_response(occurrence_object(done), ())
+        return self.saved_response(self._object(done), ())
 
     def skip(self, request: Request, name: str) -> Response:
         row = self.row_or_404()
         done = conflicts.skip(row.pk, by=self.commander, dry_run=self.dry_run)
-        return self.saved_response(occurrence_object(done), ())
+        return self.saved_response(self._object(done), ())
 
 
-def plan_object(row: ChangePlan) -> dict[str, Any]:
+def plan_object(row: ChangePlan, hidden: HiddenNames) -> dict[str, Any]:
     last = None
     if row.last_date is not None:
         last = row.last_date.isoformat()
@@ -175,25 +188,27 @@ def plan_object(row: ChangePlan) -> dict[str, Any]:
         "state": row.state,
         "inWords": row.timetable.in_words,
         "plannedBy": row.planned_by,
-        "problems": row.outlook,
-        "occurrences": [_turn_json(turn) for turn in turns[:_MOST_OCCURRENCES]],
+        "problems": told_problems(row, hidden),
+        "occurrences": [_turn_json(turn, hidden) for turn in turns[:_MOST_OCCURRENCES]],
         "endedAt": iso_time(row.ended_at),
         "endedBy": row.ended_by,
     }
     return record_object("ChangePlan", str(row.pk), row.created_at, spec, status)
 
 
-def _turn_json(row: Occurrence) -> dict[str, Any]:
+def _turn_json(row: Occurrence, hidden: HiddenNames) -> dict[str, Any]:
     return {
         "number": row.pk,
         "beginsAt": iso_time(row.begins_at),
         "endsAt": iso_time(row.ends_at),
         "state": row.state,
-        "message": row.message,
+        "message": told_message(row, hidden),
     }
 
 
-def occurrence_object(row: Occurrence, *, whole: bool = False) -> dict[str, Any]:
+def occurrence_object(
+    row: Occurrence, hidden: HiddenNames, *, whole: bool = False
+) -> dict[str, Any]:
     spec = {
         "plan": row.plan_id,
         "changeSet": row.plan.change_set_id,
@@ -206,7 +221,7 @@ def occurrence_object(row: Occurrence, *, whole: bool = False) -> dict[str, Any]
         items = [item_json(item) for item in conflicts.ways_out(row)]
     status = {
         "state": row.state,
-        "message": row.message,
+        "message": told_message(row, hidden),
         "beganAt": iso_time(row.began_at),
         "endedAt": iso_time(row.ended_at),
         "decidedBy": row.decided_by,

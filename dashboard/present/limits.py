@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dashboard.http.visibility import Visibility
 from scheduler.admission.facts import QueueLimits
 from scheduler.domain.queue_fields import LIMIT_FIELDS, QueueField
 
 _SHORTEST_TOLD_IN_MINUTES = 120
 
 
-def limit_lines(queue: str, path: Iterable[QueueLimits]) -> list[dict[str, Any]]:
+def limit_lines(queue: str, path: Iterable[QueueLimits], seen: Visibility) -> list[dict[str, Any]]:
     """Every limit that applies to work in the queue.
 
-    Of those that are about one job, the strictest is told alone.
+    Of those that are about one job, the strictest is told alone. How much waits below a queue that
+    the reader may not see is not told: other tenants have a part in it.
     """
     limits = list(path)
     lines = []
@@ -23,11 +25,11 @@ def limit_lines(queue: str, path: Iterable[QueueLimits]) -> list[dict[str, Any]]
         if field.name in ("max_pods_per_job", "max_run_seconds"):
             naming = sorted(naming, key=lambda each: getattr(each, field.name))[:1]
         for each in naming:
-            lines.append(_line(queue, field, each))
+            lines.append(_line(queue, field, each, seen))
     return lines
 
 
-def _line(queue: str, field: QueueField, limits: QueueLimits) -> dict[str, Any]:
+def _line(queue: str, field: QueueField, limits: QueueLimits, seen: Visibility) -> dict[str, Any]:
     most = getattr(limits, field.name)
     words = f"at most {most:,}"
     if field.name == "max_run_seconds":
@@ -35,7 +37,10 @@ def _line(queue: str, field: QueueField, limits: QueueLimits) -> dict[str, Any]:
     source = ""
     if limits.queue != queue:
         source = limits.queue
-    return {"label": field.label, "words": words, "source": source, "now": _now(field, limits)}
+    now = _now(field, limits)
+    if not seen.sees(limits.queue) and not field.name.endswith("per_user"):
+        now = ""
+    return {"label": field.label, "words": words, "source": source, "now": now}
 
 
 def _now(field: QueueField, limits: QueueLimits) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
 from dashboard.present.calendar import STATE_WORDS, month_of, span_of
 from dashboard.present.differences import differences
+from dashboard.present.plan_words import told_message, told_problems
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, status_for
 from scheduler.admission.violations import Rejected
@@ -25,6 +27,7 @@ from scheduler.domain.change_sets import Crossed
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.models import ChangePlan, ChangeSet, Occurrence
 from scheduler.models.clock import database_now
+from scheduler.selectors.accounts.hidden_names import HiddenNames
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.selectors.change_sets.calendar import (
     conflicts_seen,
@@ -98,7 +101,7 @@ def _render_calendar(request: HttpRequest, status: int = 200, **more: Any) -> Ht
         "zone": str(zone),
         "problems": wrong,
         "waiting": conflicts_seen(access(request), reader),
-        "troubled": [plan for plan in plans.filter(state="Active") if plan.outlook],
+        "troubled": _troubled(request, plans.filter(state="Active")),
         "drafts": _plannable(request),
         "form": plan_form(request),
         **more,
@@ -106,6 +109,19 @@ def _render_calendar(request: HttpRequest, status: int = 200, **more: Any) -> Ht
     return render(
         request, "change_sets/calendar.html", context, status=max(status, status_for(wrong))
     )
+
+
+def _troubled(request: HttpRequest, plans: Iterable[ChangePlan]) -> list[Context]:
+    hidden = _hidden_names(request)
+    found = []
+    for plan in plans:
+        if problems := told_problems(plan, hidden):
+            found.append({"plan": plan, "message": problems[0]["message"]})
+    return found
+
+
+def _hidden_names(request: HttpRequest) -> HiddenNames:
+    return HiddenNames(access(request), request.user.get_username())
 
 
 def _month_asked_for(request: HttpRequest, today: date) -> tuple[date, list[str]]:
@@ -163,11 +179,13 @@ def plan_of(request: HttpRequest, row: ChangeSet) -> Context:
     plans = list(row.plans.order_by("-pk"))
     turns = Occurrence.objects.filter(plan__in=plans).select_related("plan__change_set")
     current = next((plan for plan in plans if plan.is_active), None)
+    hidden = _hidden_names(request)
     return {
         "plan": current,
+        "plan_problems": told_problems(current, hidden) if current else [],
         "may_decide": bool(plans) and may_decide(plans[0], by),
-        "turns": [_turn(turn) for turn in turns.order_by("-begins_at")[:_MOST_TURNS]],
-        "held_up": [_conflict(turn) for turn in turns if turn.is_conflict],
+        "turns": [_turn(turn, hidden) for turn in turns.order_by("-begins_at")[:_MOST_TURNS]],
+        "held_up": [_conflict(turn, hidden) for turn in turns if turn.is_conflict],
         "is_in_force": any(turn.state in IN_FORCE for turn in turns),
         "form": plan_form(request),
         "plan_copies": _in_a_terminal(request, row),
@@ -187,15 +205,21 @@ def _in_a_terminal(request: HttpRequest, row: ChangeSet) -> dict[str, str]:
     )
 
 
-def _turn(row: Occurrence) -> Context:
-    return {"row": row, "words": STATE_WORDS.get(row.state, row.state)}
+def _turn(row: Occurrence, hidden: HiddenNames) -> Context:
+    words = STATE_WORDS.get(row.state, row.state)
+    return {"row": row, "words": words, "message": told_message(row, hidden)}
 
 
-def _conflict(row: Occurrence) -> Context:
+def _conflict(row: Occurrence, hidden: HiddenNames) -> Context:
     changes = []
     for item in conflicts.ways_out(row):
         changes.append({"item": item, "changes": differences(item.base, item.wanted)})
-    return {"row": row, "ends": row.state == "EndConflict", "changes": changes}
+    return {
+        "row": row,
+        "ends": row.state == "EndConflict",
+        "changes": changes,
+        "message": told_message(row, hidden),
+    }
 
 
 def plan_set(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:

@@ -27,6 +27,7 @@ from dashboard.http.access import (
     require_view,
 )
 from dashboard.http.exports import as_csv, streamed
+from dashboard.http.visibility import Visibility
 from dashboard.present.amounts import resource_choices, short_name
 from dashboard.present.charts import HISTORY_COLUMNS, chart, table
 from dashboard.present.limits import limit_lines, namespace_lines
@@ -169,7 +170,9 @@ def _header(
         "queue": stored,
         "texts": page_texts(stored),
         "min_run": _min_run_words(name, path),
-        "limits": limit_lines(name, limits_now(name, request.user.get_username())),
+        "limits": limit_lines(
+            name, limits_now(name, request.user.get_username()), Visibility(mine.visible)
+        ),
         "path": [(above, mine.may(Permission.VIEW, above)) for above in path],
         **resource_lines(board, row, resource, mine.visible),
         "obstacles": obstacles,

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from dashboard.http.access import page
+from dashboard.http.access import access, page
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.models import SavedView
@@ -26,7 +26,7 @@ def view_links(request: HttpRequest) -> list[Context]:
     columns = ",".join(request.GET.getlist("cols"))
     here = _query_string(request.GET.get("q", ""), columns, request.GET.get("sort", ""))
     links: list[Context] = []
-    for view in views_for(request.user, "jobs"):
+    for view in views_for(request.user, access(request)).filter(page="jobs"):
         links.append(_view_link(request, view, here))
     return links
 

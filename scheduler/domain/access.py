@@ -245,6 +245,14 @@ class Access:
         return self.where(Permission.VIEW)
 
     @cached_property
+    def above(self) -> frozenset[str]:
+        """The queues above those that may be seen: they say why a queue below is closed."""
+        found: set[str] = set()
+        for name in self.visible or ():
+            found.update(self._way_up(self.parents.get(name, "")))
+        return frozenset(found)
+
+    @cached_property
     def readable(self) -> frozenset[int] | None:
         """The rows of the queues whose jobs, gangs and pods may be seen; None for all.
 

@@ -6,11 +6,15 @@ import uuid
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
+from urllib.parse import unquote_plus
 
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from scheduler.domain.access import Access
 from scheduler.models import BulkItem, BulkRun, Preference, SavedView
+from scheduler.selectors.accounts.hidden_names import HiddenNames
+from scheduler.selectors.accounts.people import people_in_sight
 
 _RECENT = timedelta(minutes=10)
 
@@ -20,11 +24,22 @@ def preference_of(user: Any) -> Preference:
     return Preference.objects.filter(pk=user.pk).first() or Preference(user=user)
 
 
-def views_for(user: Any, page: str) -> list[SavedView]:
-    """One's own and those that others share, by name."""
-    return list(
-        SavedView.objects.filter(Q(owner=user) | Q(shared=True), page=page).select_related("owner")
-    )
+def views_for(user: Any, access: Access) -> QuerySet[SavedView]:
+    """One's own, and those that others share.
+
+    What people of other tenants share is theirs, and so is a view that names a queue of theirs.
+    """
+    views = SavedView.objects.select_related("owner")
+    own_or_shared = Q(owner=user.pk) | Q(shared=True)
+    if access.visible is None:
+        return views.filter(own_or_shared)
+    shared = views.filter(shared=True, owner__in=people_in_sight(access)).exclude(owner=user.pk)
+    hidden = HiddenNames(access, user.get_username())
+    told = []
+    for number, name, query in shared.values_list("pk", "name", "query"):
+        if not hidden.occur_in(f"{name} {unquote_plus(query)}"):
+            told.append(number)
+    return views.filter(Q(owner=user.pk) | Q(pk__in=told))
 
 
 def bulk_run(uid: uuid.UUID, user: Any) -> BulkRun | None:

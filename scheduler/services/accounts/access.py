@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -34,6 +32,7 @@ from scheduler.domain.access import (
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, Queue
 from scheduler.selectors.accounts.access import access_of, token_with_user
+from scheduler.selectors.accounts.people import groups_in_sight, people_in_sight
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.records import audit
 
@@ -170,7 +169,7 @@ def grant_role(
     The same grant again is the one that is there.
     """
     place = _grant_place(queue, by)
-    who = _grantee_columns(user, group)
+    who = _grantee_columns(user, group, access_for(by))
     if role not in tuple(Role):
         raise Rejected(
             [_violation_at("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")]
@@ -207,7 +206,8 @@ def _grant_place(queue: str, by: Actor) -> Queue:
         ) from None
 
 
-def _grantee_columns(user: str, group: str) -> dict[str, Any]:
+def _grantee_columns(user: str, group: str, mine: Access) -> dict[str, Any]:
+    """Somebody with roles at other tenants alone is answered like one who is not there."""
     if bool(user) == bool(group):
         raise Rejected(
             [
@@ -221,13 +221,17 @@ def _grantee_columns(user: str, group: str) -> dict[str, Any]:
     found: Any
     if user:
         kind = "user"
-        found = get_user_model().objects.filter(username=user).first()
+        found = people_in_sight(mine).filter(username=user).first()
     else:
         kind = "group"
-        found = Group.objects.filter(name=group).first()
+        found = groups_in_sight(mine).filter(name=group).first()
     if found is None:
-        message = f"There is no {kind} {(user or group)[:80]}."
-        raise Rejected([_violation_at(kind, message, f"create the {kind} first")])
+        message = f"There is no {kind} {(user or group)[:80]}"
+        fix = f"create the {kind} first"
+        if mine.is_cluster_admin:
+            raise Rejected([_violation_at(kind, f"{message}.", fix)])
+        fix = "ask an admin of the cluster, who may know more of them"
+        raise Rejected([_violation_at(kind, f"{message} that you may see.", fix)])
     if user:
         return {"user": found, "group": None}
     return {"user": None, "group": found}

@@ -12,7 +12,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from scheduler.admission.violations import Rejected, Violation
+from scheduler.domain.access import Access
 from scheduler.models import Preference, Queue, SavedView
+from scheduler.selectors.accounts.access import access_of
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.records import audit
 
@@ -92,21 +94,24 @@ def set_folding(
 
     Down to a level (0 is all of them), and which queues they folded and unfolded by hand.
 
-    What is None stays as it is; names of queues that are not there are left out. What is kept.
+    What is None stays as it is; names of queues that they do not see are left out. What is kept.
     """
     lists = {"folded": folded, "unfolded": unfolded}
     given: dict[str, Any] = {}
     for name, names in lists.items():
         if names is not None:
-            given[name] = _queues_named(names)
+            given[name] = _queues_named(names, access_of(user))
     if levels is not None:
         given["tree_levels"] = min(max(0, levels), MOST_LEVELS)
     return Preference.objects.update_or_create(user=user, defaults=given)[0]
 
 
-def _queues_named(names: Iterable[str]) -> list[str]:
+def _queues_named(names: Iterable[str], access: Access) -> list[str]:
     wanted = set(itertools.islice(names, MOST_FOLDED))
-    return sorted(Queue.objects.filter(name__in=wanted).values_list("name", flat=True))
+    found = set(Queue.objects.filter(name__in=wanted).values_list("name", flat=True))
+    if access.visible is not None:
+        found &= access.visible
+    return sorted(found)
 
 
 def _violation_at(field: str, message: str, fix: str) -> Violation:
