@@ -35,7 +35,7 @@ help:
 	@echo "make image-check   build deploy/Dockerfile with buildah, and run it (needs root and some minutes)"
 	@echo "make soak          everything at once, everything failing (SECONDS=1800 SEED=1)"
 	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go);"
-	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with; HELM=1 also helm"
+	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with; HELM=1 also helm, DEX=1 also Dex"
 	@echo "make check         format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
 	@echo "make metrics       how hard the code is to read, in figures (COMPARE=REV to compare)"
 	@echo "make bench         measure the engine, sessions, the API and the pages"
@@ -61,7 +61,7 @@ soak: $(DEV_STAMP)
 	$(PY) -m tests.processes.soak --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),1)
 
 control-plane:
-	@python3 -m tests.control_plane.build control-plane $(if $(SCHEDULERS),schedulers) $(if $(HELM),helm)
+	@python3 -m tests.control_plane.build control-plane $(if $(SCHEDULERS),schedulers) $(if $(HELM),helm) $(if $(DEX),dex)
 
 check: $(DEV_STAMP) $(AUDIT_STAMP)
 	$(VENV)/bin/ruff format --check .

@@ -80,11 +80,19 @@ def register() -> None:
         if admin.site.is_registered(model):
             admin.site.unregister(model)
         admin.site.register(model, _admin_for(model))
+    _hide_tables_of_extras()
     admin.site.site_header = "Fumarole: the tables"
     admin.site.site_title = "Fumarole"
     admin.site.index_title = (
         "Everything can be read here; changes are made on the pages of the console"
     )
+
+
+def _hide_tables_of_extras() -> None:
+    """They hold keys of second factors, and their own forms would change them."""
+    for model in list(admin.site._registry):
+        if model.__module__.startswith("allauth."):
+            admin.site.unregister(model)
 
 
 register()

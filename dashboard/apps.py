@@ -4,6 +4,8 @@ It loads the Celery app, so that tasks called from here find their broker.
 """
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.db.models.signals import post_delete
 
 
 class DashboardConfig(AppConfig):
@@ -15,4 +17,9 @@ class DashboardConfig(AppConfig):
         from dashboard.worker import log
 
         access_changes.listen_for_changes()
+        if settings.HAS_SIGN_ON_PACKAGES:
+            from dashboard.sso.codes import forget_secrets
+            from scheduler.models import SecondFactor
+
+            post_delete.connect(forget_secrets, sender=SecondFactor)
         log.carry_ids_with_tasks()

@@ -7,6 +7,7 @@ are secure.
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import os
 from pathlib import Path
@@ -20,8 +21,10 @@ from scheduler.conf import (
     BadSetting,
     KubernetesConf,
     NoticesConf,
+    SignOnConf,
     kubernetes_conf,
     notices_conf,
+    sign_on_conf,
 )
 from scheduler.logs import REQUESTS, SESSIONS
 from scheduler.supervisor.runtime import embedded_redis_url, embedded_secret_key
@@ -53,6 +56,16 @@ ALLOWED_HOSTS = env.list(
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 READ_ONLY = env.bool("READ_ONLY", default=False)
 
+# The packages of requirements-sso.txt: single sign-on, and second factors. Where they are
+# installed their tables are made, whether sign-on is set up or not.
+HAS_SIGN_ON_PACKAGES = importlib.util.find_spec("allauth") is not None
+SIGN_ON_APPS = [
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
+]
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -66,6 +79,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "axes",
+    *(SIGN_ON_APPS if HAS_SIGN_ON_PACKAGES else ()),
     "scheduler",
     "dashboard",
 ]
@@ -90,6 +104,9 @@ MIDDLEWARE = [
     "dashboard.http.middleware.UnavailableMiddleware",
     "dashboard.api.framework.errors.ApiErrorMiddleware",
 ]
+
+if HAS_SIGN_ON_PACKAGES:
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
 
 ROOT_URLCONF = "dashboard.urls"
 ASGI_APPLICATION = "dashboard.asgi.application"
@@ -232,6 +249,19 @@ def notices() -> NoticesConf:
         raise ImproperlyConfigured(str(problem)) from None
 
 
+def sign_on() -> SignOnConf:
+    try:
+        found = sign_on_conf(os.environ)
+    except BadSetting as problem:
+        raise ImproperlyConfigured(str(problem)) from None
+    if found.is_on and not HAS_SIGN_ON_PACKAGES:
+        raise ImproperlyConfigured(
+            "SSO_ISSUER is set, but the packages for single sign-on are not installed. "
+            "Install requirements-sso.txt, or leave SSO_ISSUER out."
+        )
+    return found
+
+
 def email() -> dict[str, Any]:
     """EMAIL_URL, or nothing: then nobody is offered e-mail."""
     url = env("EMAIL_URL", default="")
@@ -267,6 +297,7 @@ SCHEDULER = {
         "pods_per_user": env.int("MAX_WAITING_PODS_PER_USER", default=100_000),
     },
     "notices": notices(),
+    "sign_on": sign_on(),
     # Of one core, for looking ahead to when waiting gangs start; 0 turns it off.
     "forecast_share": env.float("FORECAST_SHARE", default=0.05),
     # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24"
@@ -276,6 +307,7 @@ SCHEDULER = {
 
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
+    "dashboard.http.second_factor.OneDoorForPasswords",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -286,6 +318,10 @@ AUTH_PASSWORD_VALIDATORS = [
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+SOCIALACCOUNT_ADAPTER = "dashboard.sso.adapters.SignOnAdapter"
+MFA_ADAPTER = "dashboard.sso.adapters.CodesAdapter"
+MFA_TOTP_ISSUER = "Fumarole"
+MFA_RECOVERY_CODE_DIGITS = 10
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
@@ -396,6 +432,11 @@ METRICS_PUBLIC = env.bool(
 )  # else, without a token, only this machine may read them
 
 REST_FRAMEWORK: dict[str, Any] = {
+    # Ours alone: Django REST framework's own would take passwords with each request.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "dashboard.api.framework.authentication.BearerAuthentication",
+        "dashboard.api.framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "URL_FORMAT_OVERRIDE": "format",
     "NUM_PROXIES": 0,  # the middleware has decided already which proxies are believed

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from dashboard.api import docs, webhooks
-from dashboard.http import health, metrics, sign_in
+from dashboard.http import health, metrics, sign_in, sign_out
 from dashboard.views import (
     components,
     overview,
@@ -68,8 +68,13 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("accounts/login/", sign_in.SignIn.as_view(), name="login"),
-    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("accounts/logout/", sign_out.SignOut.as_view(), name="logout"),
     # /account/ counts wrong passwords and writes the audit log
     path("admin/password_change/", RedirectView.as_view(pattern_name="account")),
+    # one page takes passwords, and asks for the code of those who need one
+    path("admin/login/", RedirectView.as_view(pattern_name="login", query_string=True)),
     path("admin/", admin.site.urls),
 ]
+
+if settings.HAS_SIGN_ON_PACKAGES:
+    urlpatterns += [path("", include("dashboard.sso.urls"))]

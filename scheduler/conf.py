@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -143,6 +144,92 @@ def _network(entry: str) -> str:
         ) from None
 
 
+CREATE_MAPPED = "mapped"
+WHOM_TO_CREATE = (CREATE_MAPPED, "all", "never")
+
+
+@dataclass(frozen=True, slots=True)
+class SignOnConf:
+    """Single sign-on by OpenID Connect. An empty `issuer`: there is none.
+
+    `create_users` says who gets an account by signing on: those with a mapped group, all, or
+    nobody. A session of the browser ends after `session_hours`, the roles of the groups
+    `rights_hours` after the last sign-on (0: they stay until the next).
+    """
+
+    issuer: str = ""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    name: str = "single sign-on"
+    scopes: tuple[str, ...] = ("openid", "profile", "email", "groups")
+    groups_claim: str = "groups"
+    username_claim: str = "preferred_username"
+    create_users: str = CREATE_MAPPED
+    session_hours: float = 8.0
+    rights_hours: float = 168.0
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.issuer)
+
+
+def sign_on_conf(environment: Mapping[str, str]) -> SignOnConf:
+    """Raises `BadSetting`. Asks no provider."""
+    issuer = environment.get("SSO_ISSUER", "").strip()
+    if not issuer:
+        return SignOnConf()
+    _check_issuer(issuer)
+    usual = SignOnConf()
+    found = SignOnConf(
+        issuer=issuer,
+        client_id=environment.get("SSO_CLIENT_ID", ""),
+        client_secret=environment.get("SSO_CLIENT_SECRET", ""),
+        name=environment.get("SSO_NAME") or usual.name,
+        scopes=tuple((environment.get("SSO_SCOPES") or " ".join(usual.scopes)).split()),
+        groups_claim=environment.get("SSO_GROUPS_CLAIM") or usual.groups_claim,
+        username_claim=environment.get("SSO_USERNAME_CLAIM") or usual.username_claim,
+        create_users=environment.get("SSO_CREATE_USERS") or usual.create_users,
+        session_hours=_hours(environment, "SSO_SESSION_HOURS", usual.session_hours, least=0.01),
+        rights_hours=_hours(environment, "SSO_RIGHTS_HOURS", usual.rights_hours, least=0.0),
+    )
+    _check_choice("SSO_CREATE_USERS", found.create_users, WHOM_TO_CREATE)
+    for setting, value in (
+        ("SSO_CLIENT_ID", found.client_id),
+        ("SSO_CLIENT_SECRET", found.client_secret),
+    ):
+        if not value:
+            raise BadSetting(
+                f"SSO_ISSUER is set, but {setting} is not. The provider gives it to you where you "
+                "register this console as a client."
+            )
+    if "openid" not in found.scopes:
+        raise BadSetting("SSO_SCOPES lacks openid. Write it first, such as “openid profile email”.")
+    return found
+
+
+def _check_issuer(issuer: str) -> None:
+    """Over plain HTTP anybody on the way could sign on as anybody."""
+    parts = urlsplit(issuer)
+    is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme == "https" or (parts.scheme == "http" and is_here):
+        return
+    raise BadSetting(
+        f"SSO_ISSUER is “{issuer}”. Give the address of the provider as it names itself, such as "
+        "https://sso.example.com/realms/main. Without https it is taken on this machine only."
+    )
+
+
+def _hours(environment: Mapping[str, str], setting: str, usual: float, least: float) -> float:
+    given = environment.get(setting, "").strip()
+    try:
+        hours = float(given or usual)
+    except ValueError:
+        hours = -1.0
+    if not least <= hours <= 8760.0:
+        raise BadSetting(f"{setting} is “{given}”. Give a number of hours from {least:g} to 8760.")
+    return hours
+
+
 @dataclass(frozen=True, slots=True)
 class SchedulerConf:
     cluster: str = "simulated"
@@ -158,6 +245,7 @@ class SchedulerConf:
     # on what may wait, where it is not the usual one
     limits: Mapping[str, int] = field(default_factory=dict)
     notices: NoticesConf = field(default_factory=NoticesConf)
+    sign_on: SignOnConf = field(default_factory=SignOnConf)
     # of one core, for looking ahead to when gangs start; 0: it is not done
     forecast_share: float = 0.05
     gap_seconds: float = (

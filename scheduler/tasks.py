@@ -158,7 +158,11 @@ def keep_calendar() -> None:
 
 @shared_task(name="scheduler.tasks.tidy")
 def tidy() -> None:
-    """Roll history up, and prune what is past its retention, a little at a time."""
+    """Roll history up, prune what is past its retention, a little at a time, and end the roles of
+    those who have not signed on for long.
+    """
+    from scheduler.services.accounts.sign_on import end_old_sign_ons
     from scheduler.services.records.retention import tidy_up
 
     tidy_up()
+    end_old_sign_ons()

@@ -424,6 +424,12 @@ class OccurrenceFilters(Created):
     state = OneOf(OccurrenceState, field_name="state")
 
 
+class GroupMappingFilters(FilterSet):
+    queue = django_filters.CharFilter(field_name="queue__name")
+    group = django_filters.CharFilter(field_name="provider_group")
+    role = OneOf(Role, field_name="role")
+
+
 class GrantFilters(FilterSet):
     queue = django_filters.CharFilter(field_name="queue__name")
     user = django_filters.CharFilter(field_name="user__username")

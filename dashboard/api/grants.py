@@ -39,7 +39,9 @@ class Grants(Records):
     }
 
     def visible_rows(self) -> QuerySet[Any]:
-        return visible(Grant.objects.select_related("user", "group", "queue"), self.access)
+        return visible(
+            Grant.objects.select_related("user", "group", "queue", "mapping"), self.access
+        )
 
     def as_objects(self, rows: Rows) -> Objects:
         return [grant_object(row) for row in rows]
@@ -65,5 +67,7 @@ class Grants(Records):
 
 def grant_object(grant: Grant) -> dict[str, Any]:
     spec = access_service.describe_grant(grant)
-    status = {"createdBy": grant.created_by}
+    status = {"createdBy": grant.created_by, "providerGroup": ""}
+    if grant.mapping is not None:
+        status["providerGroup"] = grant.mapping.provider_group
     return record_object("Grant", str(grant.pk), grant.created_at, spec, status)

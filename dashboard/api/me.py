@@ -28,6 +28,7 @@ from dashboard.http.lockout import count_wrong_password, is_locked_out, minutes_
 from scheduler.models import Preference, SavedView
 from scheduler.selectors.accounts.preferences import preference_of, views_for
 from scheduler.services.accounts import preferences as account_preferences
+from scheduler.services.accounts.second_factors import remove_second_factor
 
 PAGES = ("jobs",)
 """The pages whose views can be kept."""
@@ -139,12 +140,14 @@ class Accounts(Users):
     verbs: ClassVar[Verbs] = {
         "preferences": {"get": "preferences", "patch": "change_preferences"},
         "password": {"post": "password"},
+        "reset-second-factor": {"post": "reset_second_factor"},
     }
     rules: ClassVar[permissions.Rules] = {
         **Users.rules,
         "preferences": permissions.signed_in,
         "change_preferences": permissions.may_write_own,
         "password": permissions.may_change_own_account,
+        "reset_second_factor": permissions.CLUSTER_ADMIN,
     }
     operations: ClassVar[Operations] = {
         **Users.operations,
@@ -159,6 +162,9 @@ class Accounts(Users):
             schema.PasswordChanged,
             schema.GivenPassword,
             summary="Change your own password, with the old one",
+        ),
+        "reset_second_factor": Operation(
+            schema.Gone, summary="Remove the second factor of somebody who lost it"
         ),
     }
 
@@ -246,6 +252,17 @@ class Accounts(Users):
             "dryRun": self.dry_run,
         }
         return self.response_with(body)
+
+    def reset_second_factor(self, request: Request, name: str) -> Response:
+        user = self.row_or_404()
+        if user.pk == self.request.user.pk:
+            message = "Your own second factor is removed on the account page, with a code."
+            raise Refusal(message, code=403, problem_type="not-permitted")
+        removed = remove_second_factor(user, by=self.actor, dry_run=self.dry_run)
+        message = f"{user.get_username()} has no second factor."
+        if removed:
+            message = f"The second factor of {user.get_username()} was removed."
+        return self.response_with({"message": message, "dryRun": self.dry_run})
 
     def _refuse_if_locked_out(self, user: Any) -> None:
         if is_locked_out(self.request._request, user.get_username()):

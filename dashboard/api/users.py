@@ -48,7 +48,9 @@ class Users(EndpointSet):
     }
 
     def visible_rows(self) -> QuerySet[Any]:
-        everybody = get_user_model().objects.prefetch_related("groups")
+        everybody = (
+            get_user_model().objects.select_related("second_factor").prefetch_related("groups")
+        )
         if self.access.is_cluster_admin:
             return everybody
         return everybody.filter(username=self.request.user.get_username())
@@ -95,7 +97,10 @@ def user_object(user: Any) -> dict[str, Any]:
         "isClusterAdmin": user.is_superuser,
         "groups": sorted(groups),
     }
-    status = {"lastLogin": iso_time(user.last_login)}
+    status = {
+        "lastLogin": iso_time(user.last_login),
+        "secondFactor": hasattr(user, "second_factor"),
+    }
     return record_object("User", user.get_username(), user.date_joined, spec, status)
 
 

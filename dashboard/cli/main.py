@@ -47,6 +47,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "policy": (("sessions.policy",), "app"),
     "changes": (("files.changes", "files.plans"), "app"),
     "notices": (("accounts.notices",), "app"),
+    "sign-on": (("accounts.sign_on",), "app"),
     "window": (("files.windows",), "app"),
     "contexts": (("accounts.login",), "contexts_app"),
 }

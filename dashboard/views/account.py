@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.http import HttpRequest, HttpResponse
@@ -16,13 +17,15 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.http.access import access, page
 from dashboard.http.context import THEME_COOKIE
 from dashboard.http.lockout import count_wrong_password, is_locked_out
+from dashboard.http.second_factor import has_second_factor
 from dashboard.http.sign_in import locked_out
 from dashboard.present.terminal import copies_of_call
 from dashboard.views.calendar import time_zones
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
+from scheduler.conf import conf
 from scheduler.domain.access import Scope
-from scheduler.models import ApiToken
+from scheduler.models import ApiToken, Identity
 from scheduler.selectors.accounts.access import grants_of
 from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.services.accounts.access import NewToken, create_token, revoke_token
@@ -71,6 +74,10 @@ def _render(
         "themes": THEMES,
         "grants": grants_of(request.user),
         "is_cluster_admin": access(request).is_cluster_admin,
+        "has_codes": settings.HAS_SIGN_ON_PACKAGES,
+        "has_second_factor": has_second_factor(request.user),
+        "identity": Identity.objects.filter(user=request.user.pk).first(),
+        "sign_on": conf().sign_on,
         "new": new,
         "copies": copies_of_call(request, "tokens/", {"name": "NAME", "scopes": ["read"]}),
         "where": where,

@@ -22,6 +22,7 @@ from dashboard.views import (
     previews,
     saved_views,
     sessions,
+    sign_on,
     submit,
     users,
     windows,
@@ -125,5 +126,9 @@ urlpatterns = [
     path("users/-/grants/", users.grants, name="grants"),
     path("users/-/grant/", users.grant, name="grant"),
     path("users/-/grants/<int:number>/revoke/", users.revoke, name="revoke"),
+    path("users/-/sign-on/", sign_on.sign_on, name="sign-on"),
+    path("users/-/sign-on/map/", sign_on.mapping, name="mapping"),
+    path("users/-/sign-on/<int:number>/forget/", sign_on.forget_mapping, name="mapping-forget"),
     path("users/<str:name>/", users.user, name="user"),
+    path("users/<str:name>/second-factor/", users.reset_factor, name="second-factor-reset"),
 ]

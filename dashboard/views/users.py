@@ -18,9 +18,10 @@ from dashboard.http.access import access, page
 from dashboard.present.terminal import copies_of_call
 from dashboard.views.common import actor, next_url, status_for
 from scheduler.admission.violations import Rejected, in_words
+from scheduler.conf import conf
 from scheduler.domain.access import Access, Forbidden, Permission, Role
 from scheduler.domain.queues import ROOT
-from scheduler.models import ApiToken, Grant, Queue
+from scheduler.models import ApiToken, Grant, GroupMapping, Queue, SecondFactor
 from scheduler.selectors.accounts.access import (
     access_of,
     effective_grants,
@@ -29,6 +30,7 @@ from scheduler.selectors.accounts.access import (
 )
 from scheduler.selectors.accounts.people import groups_in_sight, people_in_sight
 from scheduler.services.accounts.access import grant_role, revoke_grant
+from scheduler.services.accounts.second_factors import remove_second_factor
 from scheduler.services.accounts.users import delete_group, delete_user, save_group, save_user
 
 Context = dict[str, Any]
@@ -40,7 +42,7 @@ ROLES = {
 }
 
 
-def _require_any_admin(request: HttpRequest) -> Access:
+def require_any_admin(request: HttpRequest) -> Access:
     """Grants are the business of whoever administers at least one queue."""
     mine = access(request)
     if not mine.may_anywhere(Permission.ADMINISTER):
@@ -51,7 +53,7 @@ def _require_any_admin(request: HttpRequest) -> Access:
 @require_safe
 @page
 def users(request: HttpRequest) -> HttpResponse:
-    mine = _require_any_admin(request)
+    mine = require_any_admin(request)
     text = request.GET.get("q", "").strip()
     after = request.GET.get("after", "")
     found = people_in_sight(mine).order_by("username")
@@ -70,6 +72,7 @@ def users(request: HttpRequest) -> HttpResponse:
         "groups": groups.order_by("name")[:PAGE],
         "q": text,
         "is_cluster_admin": mine.is_cluster_admin,
+        "has_sign_on": conf().sign_on.is_on or GroupMapping.objects.exists(),
     }
     return render(request, "accounts/users.html", context)
 
@@ -86,16 +89,16 @@ def _grants_in_sight(mine: Access) -> QuerySet[Grant]:
 @page
 def grants(request: HttpRequest) -> HttpResponse:
     """Who may do what on one queue: granted there, or inherited from above."""
-    mine = _require_any_admin(request)
+    mine = require_any_admin(request)
     name = request.GET.get("queue", ROOT)
     if not mine.may(Permission.VIEW, name) or not Queue.objects.filter(name=name).exists():
-        name = next(iter(sorted(_administered(mine))), ROOT)
+        name = next(iter(sorted(administered(mine))), ROOT)
     shown_grants = []
     for grant, inherited in effective_grants(name):
         shown_grants.append({"row": grant, "inherited": inherited})
     context = {
         "queue": name,
-        "queues": sorted(_administered(mine)),
+        "queues": sorted(administered(mine)),
         "grants": shown_grants,
         "roles": ROLES.items(),
         "may_grant": mine.may(Permission.ADMINISTER, name),
@@ -115,7 +118,7 @@ def grants(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/grants.html", context)
 
 
-def _administered(mine: Access) -> set[str]:
+def administered(mine: Access) -> set[str]:
     names = set(queue_parents())
     if mine.everything:
         return names
@@ -148,14 +151,20 @@ def grant(request: HttpRequest) -> HttpResponse:
 @require_POST
 @page
 def revoke(request: HttpRequest, number: int) -> HttpResponse:
-    found = Grant.objects.select_related("queue", "user", "group").filter(pk=number).first()
+    found = (
+        Grant.objects.select_related("queue", "user", "group", "mapping").filter(pk=number).first()
+    )
     if found is None or not access(request).may(Permission.VIEW, found.queue.name):
         messages.info(request, "That grant was revoked already.")
     else:
-        revoke_grant(found, by=actor(request))
-        messages.success(
-            request, f"{found.user or found.group} is no longer {found.role} on {found.queue.name}."
-        )
+        try:
+            revoke_grant(found, by=actor(request))
+            messages.success(
+                request,
+                f"{found.user or found.group} is no longer {found.role} on {found.queue.name}.",
+            )
+        except Rejected as refusal:
+            messages.error(request, in_words(refusal.violations))
     return redirect(next_url(request, "/users/-/grants/"))
 
 
@@ -212,7 +221,7 @@ def _tried(act: Callable[[], Any]) -> list[str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def user(request: HttpRequest, name: str) -> HttpResponse:
-    mine = _require_any_admin(request)
+    mine = require_any_admin(request)
     found = people_in_sight(mine).filter(username=name).first()
     if found is None:
         return render(request, "404.html", {"missing": f"There is no account {name}."}, status=404)
@@ -246,11 +255,29 @@ def user(request: HttpRequest, name: str) -> HttpResponse:
         "may_empower": mine.everything,
         "opened": json.dumps(_account_fields(found)),
         "tokens": tokens,
+        "second_factor": SecondFactor.objects.filter(user=found.pk).first(),
         "sees_some": access_of(found).may_anywhere(Permission.VIEW),
         "roles": ROLES.items(),
-        "queues": sorted(_administered(mine)),
+        "queues": sorted(administered(mine)),
     }
     return render(request, "accounts/user.html", context, status=status_for(problems))
+
+
+@require_POST
+@page
+def reset_factor(request: HttpRequest, name: str) -> HttpResponse:
+    """By a cluster admin, for somebody who lost their phone and their recovery codes."""
+    access(request).require_cluster(Permission.ADMINISTER, "manage users")
+    found = get_user_model().objects.filter(username=name).first()
+    if found is None:
+        return render(request, "404.html", {"missing": f"There is no account {name}."}, status=404)
+    if found.pk == request.user.pk:
+        messages.error(request, "Your own is removed on the account page, with a code.")
+    elif remove_second_factor(found, by=actor(request)):
+        messages.success(request, f"{name} signs in with the password alone from now on.")
+    else:
+        messages.info(request, f"{name} has no second factor.")
+    return redirect("user", name)
 
 
 def _change(request: HttpRequest, name: str) -> None:

@@ -1,6 +1,13 @@
 """The tables."""
 
-from scheduler.models.access import ApiToken, Grant, KeptAnswer
+from scheduler.models.access import (
+    ApiToken,
+    Grant,
+    GroupMapping,
+    Identity,
+    KeptAnswer,
+    SecondFactor,
+)
 from scheduler.models.audit import AuditEntry
 from scheduler.models.calendar import ChangePlan, Occurrence
 from scheduler.models.change import Change, ChangeHorizon
@@ -67,7 +74,9 @@ __all__ = [
     "ExpectedStart",
     "Glob",
     "Grant",
+    "GroupMapping",
     "Happening",
+    "Identity",
     "Job",
     "KeptAnswer",
     "LearntRunTime",
@@ -98,6 +107,7 @@ __all__ = [
     "SavedScenario",
     "SavedView",
     "SchedulingSession",
+    "SecondFactor",
     "SimulatedCluster",
     "SimulatedPod",
     "StartForecast",

@@ -13,10 +13,32 @@ from scheduler.models.fields import one_of
 from scheduler.models.queue import Queue
 
 
+class GroupMapping(models.Model):
+    """Whoever is in this group of the sign-on provider has this role on a queue and below."""
+
+    provider_group = models.CharField(max_length=255)
+    role = models.CharField(max_length=16, choices=one_of(Role))
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="group_mappings")
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=150, blank=True, default="")
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider_group", "queue", "role"], name="group_mapped_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider_group}: {self.role} on {self.queue_id}"
+
+
 class Grant(models.Model):
     """A role for a user or for a group, on a queue and everything below it.
 
-    On root it counts for the whole cluster.
+    On root it counts for the whole cluster. One with a mapping was given by a sign-on, and goes
+    with the mapping, with the group at the provider, or some time after the last sign-on.
     """
 
     user = models.ForeignKey(
@@ -37,6 +59,9 @@ class Grant(models.Model):
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="grants")
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=150, blank=True, default="")
+    mapping = models.ForeignKey(
+        GroupMapping, null=True, blank=True, on_delete=models.CASCADE, related_name="grants"
+    )
 
     class Meta:
         ordering = ("id",)
@@ -48,8 +73,13 @@ class Grant(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["user", "queue", "role"],
-                condition=Q(group=None),
+                condition=Q(group=None, mapping=None),
                 name="grant_to_user_once",
+            ),
+            models.UniqueConstraint(
+                fields=["user", "mapping"],
+                condition=Q(mapping__isnull=False),
+                name="grant_by_mapping_once",
             ),
             models.UniqueConstraint(
                 fields=["group", "queue", "role"],
@@ -60,6 +90,51 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} on {self.queue_id}"
+
+
+class Identity(models.Model):
+    """Who somebody is at the sign-on provider. Linked by a sign-on or by its owner, never by name.
+
+    `groups` are those of the last sign-on.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities"
+    )
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+    groups = models.JSONField(default=list)
+    linked_at = models.DateTimeField(auto_now_add=True)
+    signed_on_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        verbose_name_plural = "identities"
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="identity_once"),
+            models.UniqueConstraint(fields=["issuer", "user"], name="identity_once_a_user"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
+
+
+class SecondFactor(models.Model):
+    """This account needs a code besides its password. The secrets are in the tables of the extra.
+
+    It is here so that sign-in asks for the code, or refuses, even where the extra is missing.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        primary_key=True,
+        related_name="second_factor",
+    )
+    since = models.DateTimeField(auto_now_add=True)
+    last_code = models.CharField(max_length=16, blank=True, default="")  # counts only once
+
+    def __str__(self) -> str:
+        return f"second factor of {self.user_id}"
 
 
 class ApiToken(models.Model):

@@ -31,7 +31,10 @@ HELM = go_program(
 already.
 """
 
-_ALL = {kept.name: kept for kept in (programs.KEPT, schedulers.KEPT, HELM)}
+DEX = go_program("dex", _HERE / "dex", ".", "make control-plane DEX=1")
+"""A provider of OpenID Connect, for the tests of single sign-on."""
+
+_ALL = {kept.name: kept for kept in (programs.KEPT, schedulers.KEPT, HELM, DEX)}
 
 
 def build(chosen: list[Kept]) -> None:

@@ -18,7 +18,11 @@ UserSpec = shape(
     isClusterAdmin=s.BooleanField(),
     groups=s.ListField(child=s.CharField()),
 )
-User = object_shape("User", UserSpec(), shape("UserStatus", lastLogin=maybe_moment())())
+User = object_shape(
+    "User",
+    UserSpec(),
+    shape("UserStatus", lastLogin=maybe_moment(), secondFactor=s.BooleanField())(),
+)
 GivenUser = shape(
     "GivenUser",
     username=s.CharField(required=False, max_length=150),
@@ -41,11 +45,36 @@ GivenGroup = shape(
     members=s.ListField(child=s.CharField(), required=False),
 )
 GrantSpec = shape("GrantSpec", user=text(), group=text(), role=choice(Role), queue=s.CharField())
-Grant = object_shape("Grant", GrantSpec(), shape("GrantStatus", createdBy=text())())
+Grant = object_shape(
+    "Grant",
+    GrantSpec(),
+    shape(
+        "GrantStatus",
+        createdBy=text(),
+        providerGroup=text(help_text="the group of the sign-on provider that it comes from"),
+    )(),
+)
 GivenGrant = shape(
     "GivenGrant",
     user=s.CharField(required=False),
     group=s.CharField(required=False),
+    role=choice(Role),
+    queue=s.CharField(required=False, help_text="root, the whole cluster, where it is left out"),
+)
+GroupMapping = object_shape(
+    "GroupMapping",
+    shape(
+        "GroupMappingSpec", providerGroup=s.CharField(), role=choice(Role), queue=s.CharField()
+    )(),
+    shape(
+        "GroupMappingStatus",
+        createdBy=text(),
+        grants=s.IntegerField(help_text="how many people have the role by it now"),
+    )(),
+)
+GivenGroupMapping = shape(
+    "GivenGroupMapping",
+    providerGroup=s.CharField(max_length=255),
     role=choice(Role),
     queue=s.CharField(required=False, help_text="root, the whole cluster, where it is left out"),
 )

@@ -25,6 +25,7 @@ from dashboard.cli.target import Target, find_target
 contexts_app = new_app(
     "The servers that you signed in to, kept in one file that only you can read."
 )
+_CODE_PAGE = "/accounts/code/"
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
@@ -130,6 +131,8 @@ def token_with_password(target: Target, user: str, password: str) -> str:
         raise Problem(
             f"{target.server} did not accept the password of {user}.", ExitCode.NOT_ALLOWED
         )
+    if answer.headers.get("Location", "").endswith(_CODE_PAGE):
+        _send_code(site, target.server + _CODE_PAGE)
     body = {"name": f"vcctl on {platform.node()[:40]} {secrets.token_hex(3)}", "scopes": ["admin"]}
     csrf = {"X-CSRFToken": site.client.cookies.get("csrftoken") or "", "Referer": target.server}
     made = site.once("POST", "tokens/", json=body, headers=csrf)
@@ -139,6 +142,21 @@ def token_with_password(target: Target, user: str, password: str) -> str:
             ExitCode.NOT_ALLOWED,
         )
     return str(made.json()["token"])
+
+
+def _send_code(site: Api, address: str) -> None:
+    """The account has a second factor, so the server asks for a code after the password."""
+    found = _CSRF.search(site.once("GET", address).text)
+    if found is None:
+        raise Problem("The server did not ask for a code. Sign in again.", ExitCode.NOT_ALLOWED)
+    code = getpass.getpass("Code of your app, or a recovery code: ")
+    form = {"code": code, "csrfmiddlewaretoken": found[1]}
+    answer = site.once("POST", address, data=form, headers={"Referer": address})
+    if answer.status_code != 302:
+        raise Problem(
+            "The server did not accept the code. Wait for the next one, and sign in again.",
+            ExitCode.NOT_ALLOWED,
+        )
 
 
 @contexts_app.callback(invoke_without_command=True, no_args_is_help=False)

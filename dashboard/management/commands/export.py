@@ -13,7 +13,7 @@ from scheduler.selectors.files.configuration import configuration
 class Command(BaseCommand):
     help = (
         "Writes all configuration as YAML: namespaces, priority classes, groups, users, queues, "
-        "roles, settings, policy, rules of notices, change sets and their plans. "
+        "roles, mapped groups, settings, policy, rules of notices, change sets and their plans. "
         "Without passwords and tokens. "
         "Read it back with manage.py apply, or vcctl apply."
     )

@@ -173,7 +173,9 @@ def places_of_queues() -> Places:
 def effective_grants(queue: str) -> list[tuple[Grant, bool]]:
     """All grants that count on a queue, and whether each is inherited from above."""
     way = _way_up(queue, queue_parents())
-    grants = Grant.objects.filter(queue__name__in=way).select_related("user", "group", "queue")
+    grants = Grant.objects.filter(queue__name__in=way).select_related(
+        "user", "group", "queue", "mapping"
+    )
     return [(grant, grant.queue.name != queue) for grant in grants]
 
 
@@ -208,7 +210,7 @@ def owners_of(queues: Iterable[str]) -> dict[str, str]:
 def grants_of(user: Any) -> list[Grant]:
     """What was granted to a user, directly or through a group, by queue."""
     found = Grant.objects.filter(Q(user=user.pk) | Q(group__user=user.pk)).select_related(
-        "queue", "group", "user"
+        "queue", "group", "user", "mapping"
     )
     return list(found.order_by("queue__name", "role").distinct())
 

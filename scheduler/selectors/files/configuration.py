@@ -24,6 +24,7 @@ from scheduler.models import (
     ChangeSet,
     ClusterState,
     Grant,
+    GroupMapping,
     Namespace,
     NoticeRule,
     PriorityClass,
@@ -104,7 +105,10 @@ def user_manifest(user: Any) -> Manifest:
 
 
 def _grants() -> list[Manifest]:
-    rows = Grant.objects.select_related("user", "group", "queue").filter(queue__deleted_at=None)
+    """Those that were given by hand: the others follow from the mappings at each sign-on."""
+    rows = Grant.objects.select_related("user", "group", "queue").filter(
+        queue__deleted_at=None, mapping=None
+    )
     return sorted((grant_manifest(row) for row in rows), key=lambda one: one["metadata"]["name"])
 
 
@@ -125,6 +129,26 @@ def grant_name(spec: Manifest) -> str:
     else:
         who = f"group:{spec.get('group', '')}"
     return f"{who}:{spec.get('role', '')}:{spec.get('queue', '')}"
+
+
+def _group_mappings() -> list[Manifest]:
+    rows = GroupMapping.objects.select_related("queue").filter(queue__deleted_at=None)
+    found = (group_mapping_manifest(row) for row in rows)
+    return sorted(found, key=lambda one: one["metadata"]["name"])
+
+
+def group_mapping_manifest(mapping: GroupMapping) -> Manifest:
+    spec = {
+        "providerGroup": mapping.provider_group,
+        "role": mapping.role,
+        "queue": mapping.queue.name,
+    }
+    return manifest_of("GroupMapping", group_mapping_name(spec), spec)
+
+
+def group_mapping_name(spec: Manifest) -> str:
+    """There is only one of each."""
+    return f"{spec.get('providerGroup', '')}:{spec.get('role', '')}:{spec.get('queue', '')}"
 
 
 def _cluster() -> list[Manifest]:
@@ -244,6 +268,7 @@ EXPORTED: Final[dict[str, Callable[[], Iterable[Manifest]]]] = {
     "User": _users,
     "Queue": _queues,
     "Grant": _grants,
+    "GroupMapping": _group_mappings,
     "Cluster": _cluster,
     "Policy": _policy,
     "NoticeRule": _notice_rules,

@@ -168,17 +168,15 @@ def grant_role(
 
     The same grant again is the one that is there.
     """
-    place = _grant_place(queue, by)
+    place = grant_place(queue, by)
     who = _grantee_columns(user, group, access_for(by))
-    if role not in tuple(Role):
-        raise Rejected(
-            [_violation_at("role", f"“{role}” is not a role.", f"write one of {', '.join(Role)}")]
-        )
+    require_role(role)
     with transaction.atomic():
         grant, created = Grant.objects.get_or_create(
             **who,
             role=role,
             queue=place,
+            mapping=None,
             defaults={"created_by": by.name[:150]},
         )
         if created:
@@ -194,7 +192,18 @@ def grant_role(
     return grant
 
 
-def _grant_place(queue: str, by: Actor) -> Queue:
+def require_role(role: str) -> None:
+    if role not in tuple(Role):
+        raise Rejected(
+            [
+                _violation_at(
+                    "role", f"“{role[:40]}” is not a role.", f"write one of {', '.join(Role)}"
+                )
+            ]
+        )
+
+
+def grant_place(queue: str, by: Actor) -> Queue:
     """A queue that the caller may not see is answered like one that is not there."""
     try:
         require(by, Permission.ADMINISTER, queue, "grant roles on it")
@@ -250,9 +259,22 @@ def describe_grant(grant: Grant) -> dict[str, str]:
     }
 
 
+def _refuse_to_revoke_mapped(grant: Grant) -> None:
+    """The next sign-on would give it again."""
+    if grant.mapping is None:
+        return
+    message = (
+        f"This role comes from the group {grant.mapping.provider_group} of the sign-on provider, "
+        "so it is not revoked by hand."
+    )
+    fix = "take them out of that group, or delete the mapping of the group"
+    raise Rejected([Violation("mapped_grant", "", "mapping", message, fix)], by_state=True)
+
+
 @transaction.atomic
 def revoke_grant(grant: Grant, *, by: Actor, dry_run: bool = False) -> None:
     require(by, Permission.ADMINISTER, grant.queue.name, "revoke roles on it")
+    _refuse_to_revoke_mapped(grant)
     described = describe_grant(grant)
     audit.record(
         by,

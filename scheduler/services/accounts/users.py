@@ -30,6 +30,7 @@ _USER_FIELDS = (
     "password",
     "groups",
 )
+LONGEST_NAME = 150
 _PLAIN = {"email": "email", "firstName": "first_name", "lastName": "last_name"}
 
 
@@ -139,10 +140,8 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
                 f"write {username}",
             )
         return model.objects.select_for_update().get(username=username)
-    name = reader.text(fields.get("username"), "username", longest=150)
-    if not name.strip(".") or not all(
-        character.isalnum() or character in "@.+-_" for character in name
-    ):
+    name = reader.text(fields.get("username"), "username", longest=LONGEST_NAME)
+    if not is_usable_name(name):
         reader.refuse(
             "invalid_name",
             "username",
@@ -163,6 +162,13 @@ def _found_or_new(reader: Reader, fields: Mapping[str, Any], username: str) -> A
             by_state=True,
         )
     return model(username=name, is_active=True)
+
+
+def is_usable_name(name: str) -> bool:
+    """Whether an account can be called that: the name is part of addresses."""
+    if not name.strip(".") or len(name) > LONGEST_NAME:
+        return False
+    return all(character.isalnum() or character in "@.+-_" for character in name)
 
 
 def _fill_user(reader: Reader, user: Any, fields: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ A new kind goes into `WRITTEN`, into `APPLY_ORDER` (items.py), and into `EXPORTE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,10 +18,10 @@ from scheduler.admission.reading.reader import Reader
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.change_sets import KINDS, POLICY, POLICY_TEXT, THE_POLICY
 from scheduler.domain.queues import ROOT
-from scheduler.models import ChangeSet, Grant, NoticeRule
+from scheduler.models import ChangeSet, Grant, GroupMapping, NoticeRule
 from scheduler.selectors.change_sets.listing import queues_of
 from scheduler.selectors.files import configuration as stored
-from scheduler.services.accounts import access, users
+from scheduler.services.accounts import access, sign_on, users
 from scheduler.services.accounts.actors import SYSTEM, Actor, Door
 from scheduler.services.notices.choices import save_rule
 from scheduler.services.records import audit
@@ -29,6 +29,9 @@ from scheduler.services.sessions.policies import replace_policy
 from scheduler.services.sessions.requests import set_period
 
 Spec = dict[str, Any]
+
+_OF_A_QUEUE: Final = ("Grant", "GroupMapping")
+"""They ask for rights on their own queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,11 @@ def write_configuration(kind: str, manifest: Mapping[str, Any], by: Actor) -> Ou
     written = WRITTEN[kind]
     given = _given_spec(kind, written, manifest)
     name = _given_name(kind, written, manifest, given)
-    if kind != "Grant":  # a grant asks for rights on its own queue
+    if kind not in _OF_A_QUEUE:
         access.require_cluster(by, doing=f"apply a {kind}")
     before = written.current(name, given)
     wanted = {**(before or {}), **given}
-    if before is None or wanted != before or kind == "Grant":
+    if before is None or wanted != before or kind in _OF_A_QUEUE:
         written.write(name, wanted, before, by)
     return Outcome(name, before, written.current(name, wanted) or wanted)
 
@@ -87,6 +90,9 @@ def _given_name(kind: str, written: Written, manifest: Mapping[str, Any], spec: 
     if kind == "Grant":
         spec.setdefault("queue", ROOT)
         expected = stored.grant_name(spec)
+    if kind == "GroupMapping":
+        spec.setdefault("queue", ROOT)
+        expected = stored.group_mapping_name(spec)
     if kind == "NoticeRule":
         expected = stored.notice_rule_name(spec)
     if not expected and not given:
@@ -127,7 +133,9 @@ def _write_user(name: str, spec: Spec, before: Spec | None, by: Actor) -> None:
 
 
 def _grant_now(_name: str, spec: Spec) -> Spec | None:
-    rows = Grant.objects.filter(role=str(spec.get("role")), queue__name=str(spec.get("queue")))
+    rows = Grant.objects.filter(
+        role=str(spec.get("role")), queue__name=str(spec.get("queue")), mapping=None
+    )
     if spec.get("user"):
         rows = rows.filter(user__username=str(spec["user"]))
     else:
@@ -141,13 +149,7 @@ def _grant_now(_name: str, spec: Spec) -> Spec | None:
 
 def _write_grant(_name: str, spec: Spec, _before: Spec | None, by: Actor) -> None:
     """The same grant again is the one that is there."""
-    texts = {}
-    for field in ("user", "group", "role", "queue"):
-        value = spec.get(field, "")
-        if not isinstance(value, str):
-            message = f"spec.{field} must be text."
-            raise _refused("invalid_value", f"spec.{field}", message, "write text")
-        texts[field] = value
+    texts = _texts_of(spec, ("user", "group", "role", "queue"))
     access.grant_role(
         user=texts["user"],
         group=texts["group"],
@@ -155,6 +157,35 @@ def _write_grant(_name: str, spec: Spec, _before: Spec | None, by: Actor) -> Non
         queue=texts["queue"],
         by=by,
     )
+
+
+def _mapping_now(_name: str, spec: Spec) -> Spec | None:
+    row = GroupMapping.objects.filter(
+        provider_group=str(spec.get("providerGroup")),
+        role=str(spec.get("role")),
+        queue__name=str(spec.get("queue")),
+    )
+    found = row.select_related("queue").first()
+    if found is None:
+        return None
+    stored_spec: Spec = stored.group_mapping_manifest(found)["spec"]
+    return stored_spec
+
+
+def _write_mapping(_name: str, spec: Spec, _before: Spec | None, by: Actor) -> None:
+    texts = _texts_of(spec, ("providerGroup", "role", "queue"))
+    sign_on.map_group(texts["providerGroup"], role=texts["role"], queue=texts["queue"], by=by)
+
+
+def _texts_of(spec: Spec, fields: Iterable[str]) -> dict[str, str]:
+    texts = {}
+    for field in fields:
+        value = spec.get(field, "")
+        if not isinstance(value, str):
+            message = f"spec.{field} must be text."
+            raise _refused("invalid_value", f"spec.{field}", message, "write text")
+        texts[field] = value
+    return texts
 
 
 def _cluster_now(_name: str, _spec: Spec) -> Spec | None:
@@ -342,6 +373,7 @@ WRITTEN: Final[dict[str, Written]] = {
     "Group": Written((), _group_now, _write_group),
     "User": Written(_USER_FIELDS, _user_now, _write_user),
     "Grant": Written(("user", "group", "role", "queue"), _grant_now, _write_grant),
+    "GroupMapping": Written(("providerGroup", "role", "queue"), _mapping_now, _write_mapping),
     "Cluster": Written(("periodSeconds",), _cluster_now, _write_cluster, stored.THE_CLUSTER),
     POLICY: Written((POLICY_TEXT,), _policy_now, _write_policy, THE_POLICY),
     "NoticeRule": Written(

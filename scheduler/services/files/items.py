@@ -24,6 +24,7 @@ APPLY_ORDER: Final = (
     "Node",
     "Queue",
     "Grant",
+    "GroupMapping",
     "Cluster",
     "Policy",
     "NoticeRule",

@@ -14,7 +14,7 @@ from scheduler.admission.rules.queues import raise_if_refused
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.plans import counted, listed
 from scheduler.domain.queues import ROOT
-from scheduler.models import Grant, Job, PlannedDeletion, Queue, QueueFigures
+from scheduler.models import Grant, GroupMapping, Job, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.workload import FINISHED_JOB_PHASES
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
@@ -139,7 +139,7 @@ def _unfinished_jobs(names: list[str]) -> list[Violation]:
 
 
 def _mark_as_deleted(names: list[str], by: Actor) -> None:
-    for model in (Grant, QueueFigures, PlannedDeletion):
+    for model in (GroupMapping, Grant, QueueFigures, PlannedDeletion):
         model.objects.filter(queue__name__in=names, queue__deleted_at=None).delete()
     Queue.objects.filter(name__in=names).update(deleted_at=timezone.now(), updated_by=by.name[:150])
 

@@ -71,10 +71,24 @@ COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
     "group": [("groups", "create"), ("groups", "partial_update"), ("groups", "destroy")],
     "grant": [("grants", "create")],
     "revoke": [("grants", "destroy")],
+    "mapping": [("groupmappings", "create")],
+    "mapping-forget": [("groupmappings", "destroy")],
+    "second-factor-reset": [("users", "reset_second_factor")],
 }
-# Programs come with a token, not with the session of a browser. The admission webhooks are an API
-# themselves.
-_NOT_THE_CONSOLE = ("login", "logout", "admission-validate", "admission-mutate")
+# Programs come with a token, not with the session of a browser, so they need no sign-on and no
+# second factor. The admission webhooks are an API themselves.
+_NOT_THE_CONSOLE = (
+    "login",
+    "logout",
+    "second-step",
+    "second-factor",
+    "openid_connect_login",
+    "openid_connect_callback",
+    "sign-on-link",
+    "sign-on-unlink",
+    "admission-validate",
+    "admission-mutate",
+)
 _OTHER_SITES = ("admin/", "api/", "^api/")
 
 

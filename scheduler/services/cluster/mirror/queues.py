@@ -12,7 +12,7 @@ from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS, STATE
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.conf import is_shadow
 from scheduler.domain.queues import ROOT, QueueState
-from scheduler.models import Grant, PlannedDeletion, Queue, QueueFigures
+from scheduler.models import Grant, GroupMapping, PlannedDeletion, Queue, QueueFigures
 from scheduler.models.bulk import execute
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 from scheduler.services.cluster.mirror.membership import BUILT_IN_QUEUES
@@ -20,7 +20,7 @@ from scheduler.services.cluster.mirror.object_rows import QUEUE_COLUMNS, queue_r
 from scheduler.services.cluster.mirror.store import Store
 from scheduler.services.cluster.mirror.table import Row, Table, stored_uid
 
-_GOES_WITH_A_QUEUE = (Grant, QueueFigures, PlannedDeletion)
+_GOES_WITH_A_QUEUE = (GroupMapping, Grant, QueueFigures, PlannedDeletion)
 
 
 def queue_table() -> Table:

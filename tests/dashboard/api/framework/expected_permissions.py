@@ -87,7 +87,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     },
     "users": {
         **dict.fromkeys(("list", "retrieve", "preferences", "change_preferences", "password"), ANY),
-        **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
+        **dict.fromkeys(("create", "partial_update", "destroy", "reset_second_factor"), CLUSTER),
     },
     "groups": {
         "list": ANY,
@@ -95,6 +95,12 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         **dict.fromkeys(("create", "partial_update", "destroy"), CLUSTER),
     },
     "grants": {
+        "list": ANY,
+        "retrieve": QUEUE_READ,
+        "create": ("admin", "hidden"),
+        "destroy": ("admin", "hidden"),
+    },
+    "groupmappings": {
         "list": ANY,
         "retrieve": QUEUE_READ,
         "create": ("admin", "hidden"),

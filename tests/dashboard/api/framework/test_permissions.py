@@ -98,6 +98,12 @@ class World:
                 {"user": "boss", "role": "viewer", "queue": place},
                 expect=201,
             )
+            mapping = admin.post(
+                "groupmappings/",
+                {"providerGroup": "g", "role": "viewer", "queue": place},
+                expect=201,
+            )
+            self.objects[("groupmappings", place)] = mapping["metadata"]["name"]
             admin.post(f"queues/{place}/suspend/")
             admin.post(f"queues/{place}/resume/")
             self._remember(admin, place, grant["metadata"]["name"])
@@ -256,6 +262,11 @@ def body_for(name: str, action: str, place: str) -> Any:
         ("groups", "create"): {"name": "fresh"},
         ("groups", "partial_update"): {"members": []},
         ("grants", "create"): {"user": "boss", "role": "submitter", "queue": place},
+        ("groupmappings", "create"): {
+            "providerGroup": "fresh",
+            "role": "submitter",
+            "queue": place,
+        },
         ("tokens", "create"): {"name": "fresh", "scopes": ["read"]},
         ("users", "change_preferences"): {
             "spec": {"timeZone": "Europe/Berlin", "theme": "dark", "folded": [place]}
