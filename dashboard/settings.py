@@ -322,6 +322,7 @@ SOCIALACCOUNT_ADAPTER = "dashboard.sso.adapters.SignOnAdapter"
 MFA_ADAPTER = "dashboard.sso.adapters.CodesAdapter"
 MFA_TOTP_ISSUER = "Fumarole"
 MFA_RECOVERY_CODE_DIGITS = 10
+MFA_TOTP_TOLERANCE = 1  # codes before and after the one of this half minute: clocks differ
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"

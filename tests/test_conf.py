@@ -1,10 +1,10 @@
-"""Settings of a real cluster: bad values are one clear sentence."""
+"""Settings of a real cluster and of single sign-on: bad values are one clear sentence."""
 
 from __future__ import annotations
 
 import pytest
 
-from scheduler.conf import BadSetting, kubernetes_conf
+from scheduler.conf import BadSetting, kubernetes_conf, sign_on_conf
 
 
 def test_without_settings_the_cluster_is_watched():
@@ -59,3 +59,43 @@ def test_a_kubeconfig_of_several_files_needs_one_that_exists(tmp_path):
 def test_what_cannot_be_used_is_told_at_once(given, words):
     with pytest.raises(BadSetting, match=words):
         kubernetes_conf(given)
+
+
+SIGN_ON = {
+    "SSO_ISSUER": "https://sso.example.com",
+    "SSO_CLIENT_ID": "fumarole",
+    "SSO_CLIENT_SECRET": "secret",
+}
+
+
+def test_sign_on_is_off_unless_an_issuer_is_named():
+    assert not sign_on_conf({}).is_on
+    assert not sign_on_conf({**SIGN_ON, "SSO_ISSUER": ""}).is_on
+    assert sign_on_conf(SIGN_ON).is_on
+
+
+def test_a_secret_is_not_in_what_a_log_would_show():
+    assert "secret'" not in repr(sign_on_conf(SIGN_ON))
+
+
+@pytest.mark.parametrize("issuer", ["http://localhost:5556/dex", "http://127.0.0.1:5556"])
+def test_plain_http_is_taken_on_this_machine(issuer: str):
+    assert sign_on_conf({**SIGN_ON, "SSO_ISSUER": issuer}).issuer == issuer
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"SSO_ISSUER": "http://sso.example.com"}, "SSO_ISSUER is “http://sso.example.com”"),
+        ({"SSO_ISSUER": "sso.example.com"}, "SSO_ISSUER is “sso.example.com”"),
+        ({"SSO_CLIENT_ID": ""}, "SSO_CLIENT_ID is not"),
+        ({"SSO_CLIENT_SECRET": ""}, "SSO_CLIENT_SECRET is not"),
+        ({"SSO_SCOPES": "profile"}, "SSO_SCOPES lacks openid"),
+        ({"SSO_CREATE_USERS": "some"}, "Set it to one of mapped, all, never"),
+        ({"SSO_SESSION_HOURS": "0"}, "SSO_SESSION_HOURS is “0”"),
+        ({"SSO_RIGHTS_HOURS": "x"}, "SSO_RIGHTS_HOURS is “x”"),
+    ],
+)
+def test_bad_settings_of_sign_on(given: dict[str, str], words: str):
+    with pytest.raises(BadSetting, match=words):
+        sign_on_conf({**SIGN_ON, **given})

@@ -15,7 +15,7 @@ from scheduler.conf import conf
 
 
 class SignOut(LogoutView):
-    def post(self, request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:  # type: ignore[override]
+    def post(self, request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
         sign_on = request.session.get(SIGN_ON)
         answer = super().post(request, *arguments, **keywords)
         if sign_on and conf().sign_on.is_on and settings.HAS_SIGN_ON_PACKAGES:

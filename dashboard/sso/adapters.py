@@ -12,6 +12,7 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.encoding import force_bytes
 
 from dashboard.sso import problems
 from scheduler.conf import conf
@@ -80,6 +81,6 @@ def _keys() -> MultiFernet:
     """From the site's key, and its older ones."""
     keys = []
     for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
-        digest = hashlib.sha256(b"fumarole second factors " + secret.encode()).digest()
+        digest = hashlib.sha256(b"fumarole second factors " + force_bytes(secret)).digest()
         keys.append(Fernet(base64.urlsafe_b64encode(digest)))
     return MultiFernet(keys)

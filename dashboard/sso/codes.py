@@ -5,20 +5,26 @@ Each is in allauth's tables, and `SecondFactor` says that there is one. Both are
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret, validate_totp_code
+from allauth.mfa.totp.internal.auth import (
+    TOTP,
+    format_hotp_value,
+    generate_totp_secret,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
+from allauth.mfa.utils import decrypt
 from cryptography.fernet import InvalidToken
 from django.db import transaction
 
 from scheduler.models import SecondFactor
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.records import audit
-
-_LONGEST = 16
 
 
 def new_secret() -> str:
@@ -37,13 +43,12 @@ def add_second_factor(user: Any, secret: str, code: str, *, by: Actor) -> list[s
 
     An account that has one already gets no other: first it is removed, which takes a code.
     """
-    if SecondFactor.objects.filter(user=user).exists():
-        return None
-    if not validate_totp_code(secret, code):
+    counter = _counter_of(secret, _plain(code))
+    if not counter or SecondFactor.objects.filter(user=user).exists():
         return None
     Authenticator.objects.filter(user=user).delete()
     TOTP.activate(user, secret)
-    SecondFactor.objects.create(user=user, last_code=_plain(code))
+    SecondFactor.objects.create(user=user, last_counter=counter)
     audit.record(by, "AddSecondFactor", "User", user.get_username())
     return _codes_of(RecoveryCodes.activate(user))
 
@@ -53,7 +58,17 @@ def _codes_of(recovery: RecoveryCodes) -> list[str]:
 
 
 def _plain(code: str) -> str:
-    return "".join(code.split())[:_LONGEST]
+    """As people type them: 123 456."""
+    return "".join(code.split())
+
+
+def _counter_of(secret: str, code: str) -> int:
+    """Which of the codes of these minutes it is; 0 for none."""
+    for counter in yield_hotp_counters_from_time():
+        right = format_hotp_value(hotp_value(secret, counter))
+        if secrets.compare_digest(right.encode(), code.encode()):
+            return int(counter)
+    return 0
 
 
 @transaction.atomic
@@ -61,24 +76,29 @@ def is_right_code(user: Any, code: str) -> bool:
     """Of the app or of the recovery codes. Each counts only once, in whichever process."""
     given = _plain(code)
     factor = SecondFactor.objects.select_for_update().filter(user=user).first()
-    if factor is None or not given or given == factor.last_code:
+    if factor is None or not given:
         return False
     for authenticator in Authenticator.objects.filter(user=user):
-        if _accepts(authenticator, given):
-            factor.last_code = given
-            factor.save(update_fields=["last_code"])
+        if _accepts(authenticator, factor, given):
             authenticator.refresh_from_db()
             authenticator.record_usage()
             return True
     return False
 
 
-def _accepts(authenticator: Authenticator, code: str) -> bool:
+def _accepts(authenticator: Authenticator, factor: SecondFactor, code: str) -> bool:
     """Secrets that cannot be read, because the site's key was changed, accept nothing."""
     try:
-        return bool(authenticator.wrap().validate_code(code))
+        if authenticator.type != Authenticator.Type.TOTP:
+            return bool(RecoveryCodes(authenticator).validate_code(code))
+        counter = _counter_of(decrypt(authenticator.data["secret"]), code)
     except InvalidToken:
         return False
+    if counter <= factor.last_counter:
+        return False
+    factor.last_counter = counter
+    factor.save(update_fields=["last_counter"])
+    return True
 
 
 @transaction.atomic

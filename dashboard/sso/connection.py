@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import jwt
 import requests
@@ -23,6 +24,7 @@ RIGHT: Final = "right"
 WRONG: Final = "wrong"
 UNKNOWN: Final = "unknown"
 _SECONDS: Final = 5
+_MOST_PAGES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +128,27 @@ def _redirect(found: _Connection) -> Step:
         "scope": " ".join(found.settings.scopes),
         "state": "test-of-the-connection",
     }
-    answer = requests.get(
-        found.description["authorization_endpoint"],
-        params=asked,
-        timeout=_SECONDS,
-        allow_redirects=False,
-    )
+    address = f"{found.description['authorization_endpoint']}?{urlencode(asked)}"
+    answer = _last_answer_of(address)
     if answer.status_code < 400 and "error=" not in answer.headers.get("Location", ""):
-        words = f"The provider takes {found.callback} as the way back."
+        words = f"The provider did not refuse {found.callback} as the way back."
         return Step("Way back", RIGHT, words)
     words = f"The provider refuses the client's id, its scopes, or {found.callback}."
     fix = "Register this address as redirect URI of the client, and compare SSO_CLIENT_ID."
     return Step("Way back", WRONG, words, fix)
+
+
+def _last_answer_of(address: str) -> requests.Response:
+    """Follows the provider from page to page, and nobody away from it."""
+    place = urlsplit(address).netloc
+    with requests.Session() as browser:
+        answer = browser.get(address, timeout=_SECONDS, allow_redirects=False)
+        for _ in range(_MOST_PAGES):
+            address = urljoin(address, answer.headers.get("Location", ""))
+            if not answer.is_redirect or urlsplit(address).netloc != place:
+                break
+            answer = browser.get(address, timeout=_SECONDS, allow_redirects=False)
+    return answer
 
 
 def _secret(found: _Connection) -> Step:

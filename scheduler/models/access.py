@@ -131,7 +131,8 @@ class SecondFactor(models.Model):
         related_name="second_factor",
     )
     since = models.DateTimeField(auto_now_add=True)
-    last_code = models.CharField(max_length=16, blank=True, default="")  # counts only once
+    # of the last code of the app: one that is as old or older has been used, or could have been
+    last_counter = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"second factor of {self.user_id}"

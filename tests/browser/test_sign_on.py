@@ -28,7 +28,7 @@ def console_with_dex(
     """Another web server over the same database, which sends people to Dex."""
     database = f"sqlite:///{connection.settings_dict['NAME']}"
     server = ConsoleServer(database, browser_redis.url, tmp_path)
-    with running_dex(f"{server.url}/accounts/sign-on/back/") as issuer:
+    with running_dex(f"{server.url}/accounts/sign-on/back/", screen=True) as issuer:
         server.environment |= {
             "SSO_ISSUER": issuer,
             "SSO_CLIENT_ID": CLIENT,

@@ -114,7 +114,8 @@ def go_program(
         run_go("build", "-v", "-o", str(unfinished), *options, package, folder=module)
         unfinished.replace(folder / name)
 
-    return Kept(name, module, command, build_into, (package, *options))
+    own_sources = tuple(file.read_text() for file in sorted(module.glob("*.go")))
+    return Kept(name, module, command, build_into, (package, *options, *own_sources))
 
 
 def run_go(*arguments: str, folder: Path) -> None:

@@ -21,6 +21,7 @@ func main() {
 	issuer := flag.String("issuer", "http://127.0.0.1:5556/dex", "as which it speaks")
 	client := flag.String("client", "fumarole", "id of the one client")
 	secret := flag.String("secret", "", "its secret")
+	screen := flag.Bool("screen", false, "show the page to choose a way to sign on")
 	flag.Parse() // the rest are its redirect URIs
 
 	ctx := context.Background()
@@ -36,7 +37,7 @@ func main() {
 		Issuer:                *issuer,
 		Storage:               kept,
 		SkipApprovalScreen:    true,
-		AlwaysShowLoginScreen: true,
+		AlwaysShowLoginScreen: *screen,
 		Web:                   server.WebConfig{WebFS: web.FS()},
 		Logger:                logger,
 	})

@@ -16,12 +16,12 @@ from tests.needed import built
 
 
 @contextmanager
-def running_dex(*callbacks: str) -> Iterator[str]:
+def running_dex(*callbacks: str, screen: bool = False) -> Iterator[str]:
     """Its issuer. Whoever signs on is Kilgore Trout, in the group authors."""
     address = f"127.0.0.1:{free_port()}"
     issuer = f"http://{address}/dex"
     command = [str(built(DEX) / "dex"), "-listen", address, "-issuer", issuer]
-    command += ["-client", CLIENT, "-secret", SECRET, *callbacks]
+    command += ["-client", CLIENT, "-secret", SECRET, f"-screen={str(screen).lower()}", *callbacks]
     process = subprocess.Popen(command)
     try:
         _wait_for(issuer, process)

@@ -31,7 +31,6 @@ def dex() -> Iterator[str]:
 def come_in(client: Client) -> object:
     """As a browser does: to Dex, from page to page there, and back."""
     address = client.get("/accounts/sign-on/", {"next": "/queues/"})["Location"]
-    address = address.replace("/auth?", "/auth/mock?")
     with requests.Session() as browser:
         while not address.startswith(f"http://testserver{BACK}"):
             answer = browser.get(address, allow_redirects=False, timeout=10)

@@ -19,7 +19,6 @@ from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.accounts.sign_on import Visitor, admit, map_group
 from scheduler.services.demo.setup import ensure_builtin_objects
 from scheduler.services.files.apply import apply_documents
-from tests.dashboard.cli.conftest import Type
 from tests.dashboard.sample import add_user
 from tests.dashboard.work import text
 
@@ -93,21 +92,6 @@ def test_a_mapped_role_is_not_revoked_by_hand(admin: Client):
 
     assert "so it is not revoked by hand" in text(answer)
     assert Grant.objects.exists()
-
-
-def test_the_command_line(vcctl: Type):
-    said = vcctl("vcctl sign-on map authors --role submitter --queue default")
-    again = vcctl("vcctl sign-on map authors --role submitter --queue default")
-    listed = vcctl("vcctl sign-on list")
-    wrong = vcctl("vcctl sign-on map authors --role emperor")
-    gone = vcctl("vcctl sign-on unmap authors --role submitter --queue default")
-
-    assert "The group authors is submitter on default and below." in said.out
-    assert again.code == 0
-    assert "authors" in listed.out
-    assert "“emperor” is not a role." in wrong.err
-    assert "The mapping was deleted." in gone.out
-    assert vcctl("vcctl sign-on unmap authors").code == 3
 
 
 def test_the_export_has_mappings_and_no_mapped_roles():

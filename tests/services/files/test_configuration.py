@@ -23,6 +23,7 @@ from scheduler.models import AuditEntry, ChangeSet, Grant, PriorityClass, Queue
 from scheduler.selectors.files.configuration import EXPORTED, configuration
 from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.accounts.sign_on import map_group
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.change_sets.plans import Wish, plan_change_set
 from scheduler.services.demo.sample import load_sample_cluster
@@ -58,6 +59,7 @@ def configure_everything() -> None:
     get_user_model().objects.create_user("gone", is_active=False)
     grant_role(user="mia", role="admin", queue="closed-parent", by=SYSTEM)
     grant_role(group="Lab Ä", role="viewer", by=SYSTEM)
+    map_group("/Lab:Ä", role="submitter", queue="closed-child", by=SYSTEM)
     set_period(2.5)
     replace_policy(policy_text(cluster_state()) + "# ours\n", by=SYSTEM)
     wanted = {"kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 5}}
