@@ -70,7 +70,7 @@ def _setting_up(request: HttpRequest) -> HttpResponse:
                 del request.session[_SECRET]
                 return _shown_once(request, recovery)
             problem = _WRONG
-    picture = mark_safe(codes.picture_of(request.user, secret))  # noqa: S308 # nosec - an SVG of ours
+    picture = mark_safe(codes.picture_of(request.user, secret))  # noqa: S308 - an SVG of ours
     context = {"picture": picture, "secret": secret, "problem": problem}
     return render(request, "sso/set_up.html", context, status=400 if problem else 200)
 
