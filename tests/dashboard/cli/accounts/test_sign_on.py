@@ -15,6 +15,6 @@ def test_groups_are_mapped_listed_and_unmapped(vcctl: Type):
     assert "The group authors is submitter on default and below." in said.out
     assert again.code == 0
     assert "authors" in listed.out
-    assert "“emperor” is not a role." in wrong.err
+    assert "“emperor” is not a role (--role)." in wrong.err
     assert "The mapping was deleted." in gone.out
     assert vcctl("vcctl sign-on unmap authors").code == 3
