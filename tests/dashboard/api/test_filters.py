@@ -30,6 +30,7 @@ LISTS = {
     "events": filters.EventFilters,
     "audit": filters.AuditFilters,
     "grants": filters.GrantFilters,
+    "groupmappings": filters.GroupMappingFilters,
     "changes": filters.ChangeSetFilters,
     "windows": filters.WindowFilters,
     "plans": filters.PlanFilters,
