@@ -55,6 +55,11 @@ class Task:
     seconds: float
     policy: str
 
+    @property
+    def jobs(self) -> tuple[str, int, float]:
+        """What the jobs follow from: the same for every policy."""
+        return self.load, self.seed, self.seconds
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -169,9 +174,13 @@ class Runs:
         return [run for run in self.all if run.task.policy == policy]
 
     def beside(self, policy: str) -> list[tuple[Figures, Figures]]:
-        """Figures of each run, with those of another policy under the same jobs."""
-        pairs = zip(self.own, self._of(policy), strict=True)
-        return [(own.figures, other.figures) for own, other in pairs]
+        """Figures of each run, with those of another policy under the same jobs, where it ran."""
+        others = {run.task.jobs: run.figures for run in self._of(policy)}
+        pairs = []
+        for run in self.own:
+            if run.task.jobs in others:
+                pairs.append((run.figures, others[run.task.jobs]))
+        return pairs
 
 
 def evictions_per_placement(runs: Runs) -> float:
@@ -183,8 +192,10 @@ def gpu_time_lost(runs: Runs) -> float:
     return max(run.figures["lost"][GPU] for run in runs.own)
 
 
-def useful_over_bound(runs: Runs) -> float:
+def useful_over_bound(runs: Runs) -> float | None:
     ratios = [own["useful"][GPU] / bound["useful"][GPU] for own, bound in runs.beside("bound")]
+    if not ratios:
+        return None
     return round(min(ratios), 3)
 
 
@@ -198,21 +209,24 @@ def mean_shortfall(runs: Runs) -> float:
     return round(mean(found or [0.0]), 4)
 
 
-def excess_shortfall(runs: Runs) -> float:
+def excess_shortfall(runs: Runs) -> float | None:
     return _excess_over_volcano(runs, "shortfall")
 
 
-def excess_unmet_due(runs: Runs) -> float:
+def excess_unmet_due(runs: Runs) -> float | None:
     """Only where a gang waits that would be within its queue's due."""
     return _excess_over_volcano(runs, "dueUnmet")
 
 
-def _excess_over_volcano(runs: Runs, figure: str) -> float:
+def _excess_over_volcano(runs: Runs, figure: str) -> float | None:
     """How much more a queue was short than under Volcano's rules, mean over the runs, of the queue
     that is worst off.
     """
+    pairs = runs.beside("volcano")
+    if not pairs:
+        return None
     by_queue: dict[str, list[float]] = {}
-    for own, volcano in runs.beside("volcano"):
+    for own, volcano in pairs:
         for queue, share in own[figure].items():
             by_queue.setdefault(queue, []).append(share - volcano[figure].get(queue, 0.0))
     worst = max((mean(differences) for differences in by_queue.values()), default=0.0)
@@ -237,11 +251,19 @@ def sessions_until_rest(runs: Runs) -> float | None:
     return max(REST_SESSIONS if after is None else after for after in rests)
 
 
-def session_time_over_volcano(runs: Runs) -> float:
+def session_time_over_volcano(runs: Runs) -> float | None:
     """CPU time of a session, against Volcano's rules under the same jobs."""
-    own = [session_milliseconds(figures) for figures, _ in runs.beside("volcano")]
-    volcano = [session_milliseconds(figures) for _, figures in runs.beside("volcano")]
+    pairs = runs.beside("volcano")
+    if not pairs:
+        return None
+    own = [session_milliseconds(figures) for figures, _ in pairs]
+    volcano = [session_milliseconds(figures) for _, figures in pairs]
     return round(sum(own) / sum(volcano), 2)
+
+
+def cpu_seconds(runs: Runs) -> float:
+    """Of the longest run."""
+    return round(max(run.figures["cpuSeconds"] for run in runs.own), 1)
 
 
 def session_milliseconds(figures: Figures) -> float:
@@ -299,6 +321,7 @@ AIMS: Final = (
     ),
     Aim("sessions until rest, saved states", "<= 10", sessions_until_rest, _at_most(10), "sample"),
     Aim("session time over volcano's", "<= 1.2", session_time_over_volcano, _at_most(1.2)),
+    Aim("CPU time of the run (s)", "<= 300", cpu_seconds, _at_most(300), "philly"),
 )
 
 
@@ -323,6 +346,29 @@ def _aim_row(aim: Aim, cluster: str, done: Sequence[Done]) -> Row:
     if all(values[policy] is not None for policy in ("fumarole", *aim.against)):
         is_met = aim.is_met(values)
     return {"what": f"{cluster}: {aim.figure}", "aim": aim.aim, **values, "met": is_met}
+
+
+def mix_rows(done: Sequence[Done]) -> list[Row]:
+    """The same mix by mix: fumarole's value, with those of the other policies in brackets."""
+    rows: list[Row] = []
+    for aim in AIMS:
+        if aim.on == "philly":
+            continue
+        row: Row = {"figure": aim.figure, "aim": aim.aim}
+        for mix in MIXES:
+            runs_here = [run for run in done if run.task.load == mix]
+            if runs_here:
+                row[mix] = _beside_others(_aim_row(aim, mix, runs_here))
+        rows.append(row)
+    return rows
+
+
+def _beside_others(row: Row) -> str:
+    own, *others = [_cell(row[policy]) for policy in POLICIES]
+    words = f"{own} ({', '.join(others)})"
+    if row["met"] is False:
+        return f"**{words}**"
+    return words
 
 
 def run_rows(done: Sequence[Done]) -> list[Row]:
@@ -360,7 +406,8 @@ def quality(scale: float, _: int) -> list[Row]:
 
 
 def markdown(done: Sequence[Done]) -> str:
-    return f"{_table(aim_rows(done))}\n\n{_table(run_rows(done))}\n"
+    tables = [aim_rows(done), mix_rows(done), run_rows(done)]
+    return "\n\n".join(_table(rows) for rows in tables) + "\n"
 
 
 def _table(rows: Sequence[Row]) -> str:
