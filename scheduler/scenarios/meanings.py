@@ -86,9 +86,9 @@ SETTINGS_OF_PRESETS: Final = (
         "reclaim",
         "patienceSeconds",
         0,
-        "With wholeGangs: pods that are expected to end within this time are not evicted, and "
-        "nothing is evicted for a queue whose gang has a place set aside that is free by then. A "
-        "guarantee does not wait.",
+        "With wholeGangs: pods that are expected to end within this time, or are late by less, are "
+        "not evicted, and nothing is evicted for a queue whose gang has a place set aside that is "
+        "free by then. A guarantee does not wait.",
     ),
     Setting(
         "reclaim",
@@ -124,8 +124,9 @@ SETTINGS_OF_PRESETS: Final = (
         "preempt",
         "patienceSeconds",
         0,
-        "With wholeGangs: pods that are expected to end within this time are not evicted for a "
-        "gang of higher priority. It needs declared run times (fumarole.io/run-seconds).",
+        "With wholeGangs: pods that are expected to end within this time, or are late by less, are "
+        "not evicted for a gang of higher priority. It needs declared run times "
+        "(fumarole.io/run-seconds).",
     ),
     Setting(
         "allocate",

@@ -23,7 +23,7 @@ class Protection:
     """`seconds` is the policy's minimum running time.
 
     A queue may name its own, which holds for all below it that name none. Pods that are expected to
-    end within `patience` seconds are left to end.
+    end within `patience` seconds are left to end, and so are those that are late by less than that.
     """
 
     def __init__(self, session: Session, seconds: float, patience: float = 0) -> None:
@@ -58,11 +58,16 @@ class Protection:
         return over
 
     def _expected_end(self, pods: Rows, started: Times) -> Times:
-        """When pods end that are expected to end soon; the beginning of time for others."""
+        """When pods end that are expected to end soon; the beginning of time for others.
+
+        Run times are declared roughly: who is late may end at any moment, and is given as much
+        time again.
+        """
         snapshot = self._session.snapshot
         ends = started + snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
         is_soon = ends <= snapshot.taken_at + self._patience
-        return np.where(is_soon, ends, -np.inf)
+        is_late = ends <= snapshot.taken_at
+        return np.where(is_soon, ends + self._patience * is_late, -np.inf)
 
     def _started(self, pods: Rows) -> Times:
         """When they got their place. Where nobody noted that, a pod that does not run yet counts

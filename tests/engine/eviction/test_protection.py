@@ -120,10 +120,11 @@ def test_pods_that_will_end_soon_are_left_to_end_by_reclaim_unless_for_a_guarant
     assert len(evicted(run(snapshot, policy))) == count
 
 
-def test_pods_that_should_have_ended_long_ago_may_go():
-    """Nobody knows how long they will stay."""
+@pytest.mark.parametrize(("ran", "count"), [(900, 0), (1_000, 0), (1_499, 0), (1_500, 8)])
+def test_pods_that_are_late_are_left_to_end_for_as_long_again(ran, count):
+    """Then nobody knows how long they will stay."""
     snapshot = scene(
-        aged(job("low", "q1", tasks=8, gpu=1, on="n1"), 1_000, expected_seconds=900.0),
+        aged(job("low", "q1", tasks=8, gpu=1, on="n1"), ran, expected_seconds=900.0),
         job("high", "q1", tasks=8, gpu=1, priority=9),
         queues=(gpus("q1", 8),),
     )
@@ -131,4 +132,4 @@ def test_pods_that_should_have_ended_long_ago_may_go():
         with_actions(FUMAROLE, "preempt"), preempt={"wholeGangs": True, "patienceSeconds": 600}
     )
 
-    assert len(evicted(run(snapshot, policy))) == 8
+    assert len(evicted(run(snapshot, policy))) == count
