@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduler", "0055_calendar_notices")]
+    dependencies = [("scheduler", "0056_single_sign_on")]
 
     operations = [
         migrations.AddField(
