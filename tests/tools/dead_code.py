@@ -91,6 +91,7 @@ ALLOWED: dict[str, str] = {
     "dashboard/cli/queues/tree.py:caption": "rich draws it",
     "dashboard/worker/beat.py:*": "Celery's scheduler calls it",
     "dashboard/worker/log.py:exc_text": "logging reads it",
+    "dashboard/worker/log.py:levelno": "logging reads it",
     "scheduler/engine/plugin.py:*": "the questions that a plugin may answer; asked by name",
     "scheduler/engine/plugins/*:*": "answers to those questions; asked by name",
     "scheduler/engine/state/queue_specs.py:writeable": "a flag of a numpy array",
