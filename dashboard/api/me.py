@@ -164,7 +164,10 @@ class Accounts(Users):
             summary="Change your own password, with the old one",
         ),
         "reset_second_factor": Operation(
-            schema.Gone, summary="Remove the second factor of somebody who lost it"
+            schema.Gone,
+            schema.Reason,
+            optional_body=True,
+            summary="Remove the second factor of somebody who lost it",
         ),
     }
 
@@ -258,7 +261,7 @@ class Accounts(Users):
         if user.pk == self.request.user.pk:
             message = "Your own second factor is removed on the account page, with a code."
             raise Refusal(message, code=403, problem_type="not-permitted")
-        removed = remove_second_factor(user, by=self.actor, dry_run=self.dry_run)
+        removed = remove_second_factor(user, by=self.commander, dry_run=self.dry_run)
         message = f"{user.get_username()} has no second factor."
         if removed:
             message = f"The second factor of {user.get_username()} was removed."

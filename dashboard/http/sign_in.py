@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import REDIRECT_FIELD_NAME, login
+from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
@@ -41,8 +41,7 @@ class SignIn(LoginView):
         return super().get_context_data(sign_on=conf().sign_on, **context)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        wanted = self.request.POST.get(REDIRECT_FIELD_NAME, "")
-        answer = go_on(self.request, form.get_user(), wanted)
+        answer = go_on(self.request, form.get_user(), self.get_redirect_url())
         if self.request.user.is_authenticated:
             remember_browser(self.request, answer, form.get_user().get_username())
         return answer

@@ -23,6 +23,7 @@ from scheduler.models import (
     Event,
     Eviction,
     Grant,
+    GroupMapping,
     Namespace,
     Notice,
     NoticeChannel,
@@ -76,6 +77,7 @@ def _belongings() -> dict[str, Any]:
     user.groups.add(group)
     grant = Grant.objects.create(user=user, role="admin", queue=vault)
     Grant.objects.create(group=group, role="viewer", queue=vault)
+    mapping = GroupMapping.objects.create(provider_group=GANG, role="viewer", queue=vault)
     update_queue(VAULT, {"spec": {"namespaces": [SPACE, "default"]}}, merge=True, by=SYSTEM)
     Namespace.objects.create(name=SPACE)
     home = {"scheduling.volcano.sh/queue-name": VAULT}
@@ -85,6 +87,7 @@ def _belongings() -> dict[str, Any]:
     return {
         "view": view.pk,
         "grant": grant.pk,
+        "mapping": mapping.pk,
         "token": create_token(user, "cli", ["admin"], by=SYSTEM).token.pk,
         "bulk": str(BulkRun.objects.create(owner=user, action="cancel", uid=uuid4()).uid),
         **_planned(vault, mallory),
@@ -207,6 +210,8 @@ PAGES = {
     "notice-rule-forget": ("/account/notices/rules/{}/forget/", "rule"),
     "notice-channel-command": ("/account/notices/channels/{}/test/", "channel"),
     "revoke": ("/users/-/grants/{}/revoke/", "grant"),
+    "mapping-forget": ("/users/-/sign-on/{}/forget/", "mapping"),
+    "second-factor-reset": ("/users/{}/second-factor/", MALLORY),
 }
 COLLECTIONS = {
     "queues": ("{}", VAULT),
@@ -222,6 +227,7 @@ COLLECTIONS = {
     "events": ("{}", "event"),
     "audit": ("{}", "audit"),
     "grants": ("{}", "grant"),
+    "groupmappings": ("{}", "mapping"),
     "tokens": ("{}", "token"),
     "views": ("{}", "view"),
     "bulkruns": ("{}", "bulk"),

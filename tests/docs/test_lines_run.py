@@ -186,7 +186,7 @@ def _goes_on(line: str) -> bool:
     """Until somebody ends it."""
     if "job watch" in line:
         return "--until" not in line
-    follows_a_log = " logs " in line and line.endswith(" -f")
+    follows_a_log = " logs " in line and "-f" in line.split()
     return "--watch" in line or follows_a_log
 
 

@@ -21,7 +21,8 @@ from tests.dashboard.work import signed_in, small_cluster
 pytestmark = pytest.mark.django_db
 
 NOT_PAGES = ("api/", "admin/", "admission/", "metrics", "healthz", "readyz")
-STILL_WORK = ("/accounts/login/", "/accounts/logout/")
+SIGNING_ON = ("/accounts/sign-on/", "/accounts/sign-on/back/", "/accounts/code/")
+STILL_WORK = ("/accounts/login/", "/accounts/logout/", *SIGNING_ON)
 _PLACE = re.compile(r"<(?:(\w+):)?\w+>|\(\?P<\w+>([^)|]+)[^)]*\)")
 _EXAMPLES = {"int": "1", "uuid": "6f0c5f0e-0000-4000-8000-000000000000"}
 
