@@ -19,7 +19,7 @@ from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.present.change_sets import item_json
-from dashboard.present.plan_words import told_message, told_problems
+from dashboard.present.plan_words import message_for_reader, problems_for_reader
 from scheduler.models import ChangePlan, Occurrence
 from scheduler.selectors.accounts.hidden_names import HiddenNames
 from scheduler.selectors.change_sets.calendar import visible_occurrences, visible_plans
@@ -188,7 +188,7 @@ def plan_object(row: ChangePlan, hidden: HiddenNames) -> dict[str, Any]:
         "state": row.state,
         "inWords": row.timetable.in_words,
         "plannedBy": row.planned_by,
-        "problems": told_problems(row, hidden),
+        "problems": problems_for_reader(row, hidden),
         "occurrences": [_turn_json(turn, hidden) for turn in turns[:_MOST_OCCURRENCES]],
         "endedAt": iso_time(row.ended_at),
         "endedBy": row.ended_by,
@@ -202,7 +202,7 @@ def _turn_json(row: Occurrence, hidden: HiddenNames) -> dict[str, Any]:
         "beginsAt": iso_time(row.begins_at),
         "endsAt": iso_time(row.ends_at),
         "state": row.state,
-        "message": told_message(row, hidden),
+        "message": message_for_reader(row, hidden),
     }
 
 
@@ -221,7 +221,7 @@ def occurrence_object(
         items = [item_json(item) for item in conflicts.ways_out(row)]
     status = {
         "state": row.state,
-        "message": told_message(row, hidden),
+        "message": message_for_reader(row, hidden),
         "beganAt": iso_time(row.began_at),
         "endedAt": iso_time(row.ended_at),
         "decidedBy": row.decided_by,

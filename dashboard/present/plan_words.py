@@ -10,18 +10,18 @@ from scheduler.models import ChangePlan, Occurrence
 from scheduler.selectors.accounts.hidden_names import HiddenNames
 
 
-def told_problems(plan: ChangePlan, hidden: HiddenNames) -> list[dict[str, object]]:
+def problems_for_reader(plan: ChangePlan, hidden: HiddenNames) -> list[dict[str, object]]:
     """What is foreseen, as it is stored."""
-    told = []
+    problems = []
     for problem in plan.outlook:
         message = problem["message"]
         if hidden.occur_in(message):
             message = NOT_TOLD
-        told.append({**problem, "message": message})
-    return told
+        problems.append({**problem, "message": message})
+    return problems
 
 
-def told_message(turn: Occurrence, hidden: HiddenNames) -> str:
+def message_for_reader(turn: Occurrence, hidden: HiddenNames) -> str:
     """Why it was not done, or what became of it."""
     if hidden.occur_in(turn.message):
         return NOT_TOLD

@@ -73,7 +73,7 @@ def state_is_unknown() -> SignOnProblem:
 def refused_by_provider(error: str, description: str) -> SignOnProblem:
     if error == "access_denied":
         return SignOnProblem(
-            "You were not let in",
+            "You were not admitted",
             f"The provider did not let you in, or you cancelled it. {description}".strip(),
             "Begin again at the sign-in page.",
             403,

@@ -17,7 +17,7 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
 from dashboard.present.calendar import STATE_WORDS, month_of, span_of
 from dashboard.present.differences import differences
-from dashboard.present.plan_words import told_message, told_problems
+from dashboard.present.plan_words import message_for_reader, problems_for_reader
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, status_for
 from scheduler.admission.violations import Rejected
@@ -115,7 +115,7 @@ def _troubled(request: HttpRequest, plans: Iterable[ChangePlan]) -> list[Context
     hidden = _hidden_names(request)
     found = []
     for plan in plans:
-        if problems := told_problems(plan, hidden):
+        if problems := problems_for_reader(plan, hidden):
             found.append({"plan": plan, "message": problems[0]["message"]})
     return found
 
@@ -182,7 +182,7 @@ def plan_of(request: HttpRequest, row: ChangeSet) -> Context:
     hidden = _hidden_names(request)
     return {
         "plan": current,
-        "plan_problems": told_problems(current, hidden) if current else [],
+        "plan_problems": problems_for_reader(current, hidden) if current else [],
         "may_decide": bool(plans) and may_decide(plans[0], by),
         "turns": [_turn(turn, hidden) for turn in turns.order_by("-begins_at")[:_MOST_TURNS]],
         "held_up": [_conflict(turn, hidden) for turn in turns if turn.is_conflict],
@@ -207,7 +207,7 @@ def _in_a_terminal(request: HttpRequest, row: ChangeSet) -> dict[str, str]:
 
 def _turn(row: Occurrence, hidden: HiddenNames) -> Context:
     words = STATE_WORDS.get(row.state, row.state)
-    return {"row": row, "words": words, "message": told_message(row, hidden)}
+    return {"row": row, "words": words, "message": message_for_reader(row, hidden)}
 
 
 def _conflict(row: Occurrence, hidden: HiddenNames) -> Context:
@@ -218,7 +218,7 @@ def _conflict(row: Occurrence, hidden: HiddenNames) -> Context:
         "row": row,
         "ends": row.state == "EndConflict",
         "changes": changes,
-        "message": told_message(row, hidden),
+        "message": message_for_reader(row, hidden),
     }
 
 
