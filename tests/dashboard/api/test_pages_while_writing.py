@@ -27,6 +27,7 @@ from scheduler.models import (
     Event,
     Eviction,
     Grant,
+    GroupMapping,
     Job,
     Namespace,
     Node,
@@ -210,6 +211,11 @@ MAKERS: dict[str, Callable[[int], Any]] = {
     "groups": lambda number: Group.objects.create(name=f"g{number}"),
     "grants": lambda number: Grant.objects.create(
         user=get_user_model().objects.create(username=f"g{number}"),
+        role="viewer",
+        queue=_leaf(0),
+    ),
+    "groupmappings": lambda number: GroupMapping.objects.create(
+        provider_group=f"g{number}",
         role="viewer",
         queue=_leaf(0),
     ),
