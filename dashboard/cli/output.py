@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -157,6 +158,12 @@ def name_of(found: Mapping[str, Any]) -> str:
     return "/".join(part for part in parts if part)
 
 
+_NUMBER = re.compile(
+    r"^(?:0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)$"
+)
+"""What YAML 1.2 reads as a number, and so kubectl does: a name like 1e3 must be quoted."""
+
+
 def to_yaml(value: Any) -> str:
     import yaml
 
@@ -165,6 +172,7 @@ def to_yaml(value: Any) -> str:
             return True
 
     Plain.add_representer(str, _yaml_text)
+    Plain.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))
     return yaml.dump(
         value,
         Dumper=Plain,

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from scheduler.conf import is_kubernetes
 from scheduler.services.cluster.kubectl_lines import get_line
 from scheduler.services.cluster.live_objects import HIDDEN, read_live_object, without_values
+from scheduler.yaml_texts import to_yaml
 
 Context = dict[str, Any]
-
-
-def yaml_text(manifest: Mapping[str, Any]) -> str:
-    return yaml.safe_dump(dict(manifest), sort_keys=False, allow_unicode=True, width=120)
 
 
 def object_document(
@@ -34,11 +29,11 @@ def object_document(
     if not namespace:
         title = f"{kind} {name}"
     if not is_kubernetes():
-        return {"title": title, "yaml": yaml_text(stored)}
+        return {"title": title, "yaml": to_yaml(stored)}
     shown = {"title": title, "kubectl": get_line(kind, name, namespace), "is_live": True}
     live = read_live_object(kind, name, namespace, with_values=with_values)
     if live.content is not None:
         hidden = HIDDEN if live.has_hidden_values else ""
-        return {**shown, "yaml": yaml_text(live.content), "hidden": hidden}
+        return {**shown, "yaml": to_yaml(live.content), "hidden": hidden}
     known = stored if with_values else without_values(stored)
-    return {**shown, "problem": live.problem, "is_live": False, "yaml": yaml_text(known)}
+    return {**shown, "problem": live.problem, "is_live": False, "yaml": to_yaml(known)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import yaml
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -38,6 +37,7 @@ from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_he
 from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.jobs.forecast import Forecast, Prospect, forecast_job
 from scheduler.services.jobs.submit import submit_job
+from scheduler.yaml_texts import to_yaml
 
 Context = dict[str, Any]
 
@@ -86,7 +86,7 @@ def _cloned(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def _text(manifest: object) -> str:
-    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=120)
+    return to_yaml(manifest)
 
 
 def _posted(request: HttpRequest, choices: list[Any]) -> HttpResponse:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from scheduler.clusters.kubernetes.client import Client
 from scheduler.clusters.kubernetes.credentials import load_credentials
 from scheduler.clusters.kubernetes.installer import Step, install, status, uninstall
@@ -28,6 +26,7 @@ from scheduler.clusters.kubernetes.take_over import (
 )
 from scheduler.conf import conf
 from scheduler.domain.taken_over import TakenOver
+from scheduler.yaml_texts import to_yaml
 
 TAKE_OVER = "take-over"
 GIVE_BACK = "give-back"
@@ -142,6 +141,5 @@ def _webhooks_in(options: dict[str, Any]) -> Webhooks | None:
 def _as_yaml(manifests: Iterable[dict[str, Any]]) -> str:
     texts = []
     for manifest in manifests:
-        text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
-        texts.append(f"# {name_of(manifest)}\n{text}")
+        texts.append(f"# {name_of(manifest)}\n{to_yaml(manifest)}")
     return "---\n".join(texts)

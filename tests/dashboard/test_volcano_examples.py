@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.api.framework.formats import to_yaml
 from scheduler.admission.violations import Rejected
 from scheduler.models import Queue
 from scheduler.services.accounts.actors import Actor, Door
 from scheduler.services.files.apply import apply_documents
 from scheduler.services.jobs.forecast import Prospect, forecast_job
+from scheduler.yaml_texts import to_yaml
 from tests.dashboard.reviews import answer, review
 from tests.dashboard.volcano_examples import ACCEPTED, HIERARCHY, REFUSED, hierarchy_queue
 from tests.dashboard.work import signed_in, small_cluster, text

@@ -11,7 +11,7 @@ from django.template import loader
 from rest_framework import renderers, serializers
 from rest_framework.request import Request
 
-from dashboard.api.framework.formats import to_yaml
+from scheduler.yaml_texts import to_yaml
 
 FORM_PARAMETER = "_query."
 """How the names of form fields begin that are query parameters of the request."""

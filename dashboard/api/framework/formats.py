@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from django.conf import settings
 from rest_framework import parsers, renderers
 from rest_framework.request import Request
@@ -16,6 +15,7 @@ from dashboard.api.framework.errors import Refusal
 from dashboard.api.framework.json_cache import JsonPage
 from scheduler.admission.violations import Violation
 from scheduler.documents import DocumentError, HalfCharacter, read_documents, read_json
+from scheduler.yaml_texts import to_yaml
 
 YAML_TYPE = "application/yaml"
 _UTF8 = ("", "utf-8", "utf8", "us-ascii")
@@ -166,33 +166,6 @@ class JSONRenderer(renderers.JSONRenderer):
             return data.encode()
         rendered: bytes = super().render(data, accepted_media_type, renderer_context)
         return rendered
-
-
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _represent_text(dumper: yaml.SafeDumper, value: str) -> Any:
-    """Text of several lines is written as a block."""
-    style = None
-    if "\n" in value:
-        style = "|"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
-
-
-_Dumper.add_representer(str, _represent_text)
-
-
-def to_yaml(value: Any) -> str:
-    return yaml.dump(
-        value,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=False,
-        width=120,
-    )
 
 
 class YAMLRenderer(renderers.BaseRenderer):

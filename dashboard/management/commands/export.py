@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dashboard.api.framework.formats import to_yaml
 from scheduler.selectors.files.configuration import configuration
+from scheduler.yaml_texts import to_yaml
 
 
 class Command(BaseCommand):

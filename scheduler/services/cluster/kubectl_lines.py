@@ -7,8 +7,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
-import yaml
-
 from scheduler.clusters.kubernetes.queue_definition import (
     ANNOTATIONS,
     STATE,
@@ -28,6 +26,7 @@ from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.native_groups import native_name
 from scheduler.domain.queues import ROOT, QueueState
 from scheduler.models import Job, Mirror, Queue
+from scheduler.yaml_texts import to_yaml
 
 _STATES: Final = {
     "open": QueueState.OPEN,
@@ -147,7 +146,7 @@ def _goes_without_saying(key: str, value: object) -> bool:
 def apply_lines(manifest: Mapping[str, Any]) -> str:
     if not is_kubernetes():
         return ""
-    text = yaml.safe_dump(dict(manifest), sort_keys=False, allow_unicode=True).rstrip()
+    text = to_yaml(dict(manifest)).rstrip()
     return f"{_line('apply', '-f', '-')}{here_document(text)}"
 
 
@@ -162,7 +161,7 @@ def job_command_lines(job: Job, action: str) -> str:
 
 def _create_lines(body: Mapping[str, Any], namespace: str) -> str:
     """`create`, and not `apply`: the name is made by the API server."""
-    text = yaml.safe_dump(dict(body), sort_keys=False).rstrip()
+    text = to_yaml(dict(body)).rstrip()
     return f"{_line('create', '-n', namespace, '-f', '-')}{here_document(text)}"
 
 

@@ -15,7 +15,6 @@ from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
 
-from dashboard.api.framework.formats import to_yaml
 from scheduler.documents import read_documents
 from scheduler.domain.access import Forbidden
 from scheduler.domain.lifecycle import QueueCommand
@@ -34,6 +33,7 @@ from scheduler.services.notices.choices import save_rule
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.policies import policy_text, replace_policy
 from scheduler.services.sessions.requests import set_period
+from scheduler.yaml_texts import to_yaml
 from tests.worlds import queue
 
 pytestmark = [pytest.mark.django_db]

@@ -11,9 +11,9 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client
 
-from dashboard.api.framework.formats import to_yaml
 from dashboard.api.urls import COLLECTIONS, SINGLETONS
 from scheduler.models import Queue
+from scheduler.yaml_texts import to_yaml
 from tests.dashboard.api.conftest import Caller, queue
 from tests.dashboard.api.framework.test_permissions import World, body_for
 from tests.dashboard.api.test_any_write import WRITES
