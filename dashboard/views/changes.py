@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.forms.choices import problems_with
@@ -334,36 +333,3 @@ _DEEDS: dict[str, Callable[[HttpRequest, ChangeSet, Actor], ChangeSet]] = {
     "plan": plan_set,
     "unplan": unplan_set,
 }
-
-
-def collect_queue(
-    request: HttpRequest, name: str, manifest: object, opened: dict[str, Any] | None
-) -> ChangeSet:
-    """The queue form's "Add to change set". Raises `Rejected`."""
-    by = actor(request)
-    number = whole_number(request.POST.get("change_set", ""))
-    if number is None:
-        title = f"Changes by {by.name}, {timezone.now():%d %B %H:%M}"
-        return drafts.begin_with_queue(title, name, manifest, by=by, opened=opened)
-    try:
-        return drafts.add_queue(number, name, manifest, by=by, opened=opened)
-    except (NotPossible, ChangeSet.DoesNotExist) as refusal:
-        message = f"{str(refusal).rstrip('.')}."
-        fix = "choose another change set"
-        raise Rejected(
-            [Violation("no_draft", "", "change_set", message, fix)], by_state=True
-        ) from None
-
-
-def manifest_in_set(request: HttpRequest, name: str) -> Any:
-    """The queue as the change set in the address wants it; None without one."""
-    number = whole_number(request.GET.get("change_set", ""))
-    if number is None:
-        return None
-    row = visible_row(request, number)
-    if row is None:
-        return None
-    for item in row.changes:
-        if item.key == (QUEUE, name):
-            return item.wanted
-    return None

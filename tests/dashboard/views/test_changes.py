@@ -300,3 +300,19 @@ def test_a_field_that_nobody_knows_is_told():
     assert words in text(made)
     assert "did you mean capability?" in text(made)
     assert "Queue batch: spec.colour is not known and was ignored" in text(added)
+
+
+def test_the_drawer_of_the_tree_adds_to_a_change_set_and_closes():
+    admin = signed_in("admin")
+    drawer = admin.get("/queues/vision/edit/?as=yaml", HTTP_X_PART="true")
+    more = {"as": "yaml", "yaml": manifest("vision", weight=4), "collect": "yes"}
+
+    answer = admin.post(
+        "/queues/vision/edit/", {**form_of(text(drawer)), **more}, HTTP_X_PART="true"
+    )
+
+    assert "Add to change set" in text(drawer)
+    assert answer.headers["X-Outcome"] == "saved"
+    assert "Nothing is applied yet" in text(answer)
+    assert ChangeSet.objects.get().changes[0].name == "vision"
+    assert Queue.objects.get(name="vision").weight == 1
