@@ -26,6 +26,20 @@ _PARTS: Final = {
     "protected": ("promise", "protected for now"),
     "kept": ("use", "cannot be taken back"),
 }
+_BORROWERS: Final = {
+    "word": "borrower",
+    "amount": "Borrowed",
+    "others": "From",
+    "last": "Exposed to reclaim",
+    "row": "insights/_loan_borrower.html",
+}
+_LENDERS: Final = {
+    "word": "lender",
+    "amount": "Lent",
+    "others": "To",
+    "last": "Lacks",
+    "row": "insights/_loan_lender.html",
+}
 
 
 def present_ledger(ledger: SeenLedger) -> dict[str, Any]:
@@ -35,14 +49,16 @@ def present_ledger(ledger: SeenLedger) -> dict[str, Any]:
     return {
         "title": short_name(ledger.resource),
         "totals": _totals(ledger),
-        "borrowers": borrowers[:FIRST_ROWS],
-        "more_borrowers": borrowers[FIRST_ROWS:],
-        "lenders": lenders[:FIRST_ROWS],
-        "more_lenders": lenders[FIRST_ROWS:],
+        "has_loans": bool(borrowers or lenders),
+        "tables": [_table(_BORROWERS, borrowers), _table(_LENDERS, lenders)],
         "pairs": pairs[:FIRST_ROWS],
         "more_pairs": pairs[FIRST_ROWS:],
         "matrix": matrix(ledger),
     }
+
+
+def _table(heads: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    return {**heads, "entries": rows[:FIRST_ROWS], "more": rows[FIRST_ROWS:]}
 
 
 def _totals(ledger: SeenLedger) -> list[dict[str, str]]:
