@@ -46,7 +46,7 @@ class Configuration(Endpoint):
 
     def get(self, request: Request) -> Response:
         documents = configuration()
-        if getattr(request.accepted_renderer, "format", "") == "yaml":
+        if self.answer_format == "yaml":
             return Response(Documents(documents))
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})
 

@@ -18,7 +18,7 @@ from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
 from dashboard.api.framework.errors import bad_parameter, notice_json, violation_json
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.schema.openapi import Operation, Operations, command_to
 from dashboard.present.change_sets import crossing_json, item_json
 from scheduler.admission.violations import Notice
 from scheduler.models import ChangeSet
@@ -98,24 +98,18 @@ class Changes(Records):
             schema.GivenPlace,
             summary="Take an object out of a draft",
         ),
-        "apply": Operation(
-            schema.saved(schema.ChangeSet),
-            schema.Reason,
-            optional_body=True,
-            summary="Apply all of it in one transaction, or nothing",
+        "apply": command_to(
+            schema.ChangeSet,
+            "Apply all of it in one transaction, or nothing",
         ),
-        "refresh": Operation(
-            schema.saved(schema.ChangeSet),
-            schema.Reason,
-            optional_body=True,
-            summary="Bring a draft up to date with what others changed since",
+        "refresh": command_to(
+            schema.ChangeSet,
+            "Bring a draft up to date with what others changed since",
         ),
-        "revert": Operation(
-            schema.saved(schema.ChangeSet),
-            schema.Reason,
+        "revert": command_to(
+            schema.ChangeSet,
+            "A new draft that leads back to what was before an applied set",
             201,
-            optional_body=True,
-            summary="A new draft that leads back to what was before an applied set",
         ),
     }
 

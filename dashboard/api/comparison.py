@@ -63,7 +63,7 @@ class Comparisons(Records):
         return [comparison_object(row, visibility) for row in rows]
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> HttpResponseBase:
-        if getattr(request.accepted_renderer, "format", "") != "csv":
+        if self.answer_format != "csv":
             return super().list(request)
         rows = all_rows(self.filter_rows(self.visible_rows()))
         return comparisons_as_csv(request._request, rows, Visibility(self.access.visible))

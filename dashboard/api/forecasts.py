@@ -41,7 +41,7 @@ class Forecasts(WindowedFigures):
         return [*super().get_renderers(), CSVRenderer()]
 
     def answer(self, request: Request, window: str, queue: str) -> HttpResponseBase:
-        if getattr(request.accepted_renderer, "format", "") != "csv":
+        if self.answer_format != "csv":
             return super().answer(request, window, queue)
         found = accuracies_for(self.access.visible, window, queue)
         return accuracies_as_csv(request._request, found.rows)

@@ -240,7 +240,7 @@ class Audit(Records):
         return [audit_object(row) for row in rows]
 
     def list(self, request: Request, *_args: Any, **_kwargs: Any) -> HttpResponseBase:
-        chosen = getattr(request.accepted_renderer, "format", "")
+        chosen = self.answer_format
         if chosen in ("csv", "ndjson"):
             return self._export_as(chosen)
         return super().list(request)

@@ -54,7 +54,7 @@ class Loans(Endpoint):
         seen = Visibility(self.access.visible)
         queue = queue_in(request.query_params.get("queue") or "", seen)
         ledger = seen_ledger(board, resource, exposure_now(), seen, queue)
-        if getattr(request.accepted_renderer, "format", "") == "csv":
+        if self.answer_format == "csv":
             return ledger_as_csv(request._request, ledger)
         name = resource or "none"
         return self.response_with(

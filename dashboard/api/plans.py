@@ -17,7 +17,7 @@ from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
 from dashboard.api.framework.errors import bad_parameter
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.schema.openapi import Operation, Operations, command_to
 from dashboard.present.change_sets import item_json
 from dashboard.present.plan_words import message_for_reader, problems_for_reader
 from scheduler.models import ChangePlan, Occurrence
@@ -42,7 +42,14 @@ _EXAMPLE = OpenApiExample(
 )
 
 
-class Plans(Records):
+class _CalendarRecords(Records):
+    """Their messages may name queues and plans that the reader may not see."""
+
+    def hidden_names(self) -> HiddenNames:
+        return HiddenNames(self.access, self.request.user.get_username())
+
+
+class Plans(_CalendarRecords):
     noun = "plan"
     filter_class = PlanFilters
     orderings: ClassVar[Orderings] = {"created": "id"}
@@ -76,11 +83,8 @@ class Plans(Records):
         return mine.prefetch_related("occurrences")
 
     def as_objects(self, rows: Rows) -> Objects:
-        hidden = self._hidden_names()
+        hidden = self.hidden_names()
         return [plan_object(row, hidden) for row in rows]
-
-    def _hidden_names(self) -> HiddenNames:
-        return HiddenNames(self.access, self.request.user.get_username())
 
     def create(self, request: Request) -> Response:
         given = given_fields(request.data)
@@ -100,7 +104,7 @@ class Plans(Records):
         )
         with self.undone_in_dry_run():
             made = plan_change_set(number, wish, by=self.actor)
-            body = plan_object(made, self._hidden_names())
+            body = plan_object(made, self.hidden_names())
         location = f"/api/v1/plans/{made.pk}/"
         return self.saved_response(body, (), created=True, location=location)
 
@@ -111,7 +115,7 @@ class Plans(Records):
         return self.response_with({"message": message, "dryRun": self.dry_run})
 
 
-class Occurrences(Records):
+class Occurrences(_CalendarRecords):
     noun = "occurrence"
     filter_class = OccurrenceFilters
     orderings: ClassVar[Orderings] = {"created": "id", "begins": "begins_at"}
@@ -129,17 +133,13 @@ class Occurrences(Records):
         "retrieve": Operation(
             schema.Occurrence, summary="A turn; of a conflict also what applying it would change"
         ),
-        "apply": Operation(
-            schema.saved(schema.Occurrence),
-            schema.Reason,
-            optional_body=True,
-            summary="Resolve a conflict: bring it up to date and apply it now",
+        "apply": command_to(
+            schema.Occurrence,
+            "Resolve a conflict: bring it up to date and apply it now",
         ),
-        "skip": Operation(
-            schema.saved(schema.Occurrence),
-            schema.Reason,
-            optional_body=True,
-            summary="Leave a turn out, or leave what could not end as it is",
+        "skip": command_to(
+            schema.Occurrence,
+            "Leave a turn out, or leave what could not end as it is",
         ),
     }
 
@@ -147,14 +147,11 @@ class Occurrences(Records):
         return visible_occurrences(self.access, self.request.user.get_username())
 
     def as_objects(self, rows: Rows) -> Objects:
-        hidden = self._hidden_names()
+        hidden = self.hidden_names()
         return [occurrence_object(row, hidden) for row in rows]
 
-    def _hidden_names(self) -> HiddenNames:
-        return HiddenNames(self.access, self.request.user.get_username())
-
     def _object(self, row: Occurrence, *, whole: bool = False) -> dict[str, Any]:
-        return occurrence_object(row, self._hidden_names(), whole=whole)
+        return occurrence_object(row, self.hidden_names(), whole=whole)
 
     def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
         return self.response_with(self._object(self.row_or_404(), whole=True))

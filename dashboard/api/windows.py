@@ -19,7 +19,7 @@ from dashboard.api.framework.collection import Objects, Rows, Verbs
 from dashboard.api.framework.errors import bad_parameter
 from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.schema.openapi import Operation, Operations, command_to
 from dashboard.present.change_sets import crossing_json
 from scheduler.domain.access import OutOfSight
 from scheduler.models import Queue
@@ -38,12 +38,6 @@ _EXAMPLE = OpenApiExample(
     request_only=True,
     value={"queue": "research", "reason": "quarterly quotas"},
 )
-
-
-def _verb(summary: str) -> Operation:
-    return Operation(
-        schema.saved(schema.SafeWindow), schema.Reason, optional_body=True, summary=summary
-    )
 
 
 class Windows(Records):
@@ -84,12 +78,23 @@ class Windows(Records):
             summary="Suspend a queue with all below it, and begin a change set for it",
             examples=(_EXAMPLE,),
         ),
-        "apply": _verb("Apply the change set of a window whose queue is still suspended"),
-        "revert": _verb("Undo the apply at once. The edits become a new draft of the window"),
-        "resume": _verb("Give the queue back what it was before, and end the window"),
-        "suspend": _verb("Suspend the queue again: the undo of resume"),
-        "abandon": _verb("Revert what was applied, discard the draft, resume and end: all or none"),
-        "collect": _verb("Begin another change set where that of the window was discarded"),
+        "apply": command_to(
+            schema.SafeWindow, "Apply the change set of a window whose queue is still suspended"
+        ),
+        "revert": command_to(
+            schema.SafeWindow, "Undo the apply at once. The edits become a new draft of the window"
+        ),
+        "resume": command_to(
+            schema.SafeWindow, "Give the queue back what it was before, and end the window"
+        ),
+        "suspend": command_to(schema.SafeWindow, "Suspend the queue again: the undo of resume"),
+        "abandon": command_to(
+            schema.SafeWindow,
+            "Revert what was applied, discard the draft, resume and end: all or none",
+        ),
+        "collect": command_to(
+            schema.SafeWindow, "Begin another change set where that of the window was discarded"
+        ),
     }
 
     def visible_rows(self) -> QuerySet[Any]:

@@ -99,7 +99,7 @@ class EndpointSet(ViewSetMixin, Endpoint):
     @property
     def wants_plain_json(self) -> bool:
         """Whole objects as JSON: what most programs ask for."""
-        wants_json = getattr(self.request.accepted_renderer, "format", "") == "json"
+        wants_json = self.answer_format == "json"
         return wants_json and wanted_fields(self.request) is None
 
     def stamped_page(

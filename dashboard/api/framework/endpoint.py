@@ -126,6 +126,11 @@ class Endpoint(APIView):
             message = f"There is no format {request.query_params.get('format', '')[:40]} here."
             raise bad_parameter("format", message, f"one of {known}") from None
 
+    @property
+    def answer_format(self) -> str:
+        """`json`, `yaml`, `csv`: what the request asked for, by header or by `format`."""
+        return getattr(self.request.accepted_renderer, "format", "")
+
     def get_exception_handler(self) -> Any:
         return exception_handler
 

@@ -328,7 +328,7 @@ class Queues(EndpointSet):
             words = f"step is “{step[:20]}”; it must be one of {', '.join(STEPS)}."
             raise bad_parameter("step", words)
         results = last_samples(name, STEPS[step], self._limit())
-        if getattr(request.accepted_renderer, "format", "") == "csv":
+        if self.answer_format == "csv":
             lines = as_csv(sample_rows(results), HISTORY_COLUMNS)
             return streamed(request._request, lines, "text/csv", f"{name}-{step}.csv")
         return self.response_with({"queue": name, "seconds": STEPS[step], "results": results})
@@ -343,6 +343,6 @@ class Queues(EndpointSet):
     def export(self, request: Request, name: str) -> Response:
         rows, _ = self._subtree(name)
         documents = [queue_export(row) for row in rows]
-        if getattr(request.accepted_renderer, "format", "") == "yaml":
+        if self.answer_format == "yaml":
             return Response(Documents(documents))
         return Response({"apiVersion": "v1", "kind": "List", "items": documents})

@@ -38,6 +38,11 @@ class Operation:
     later: Any = None  # what it gives, with 202, where it is only planned and done later
 
 
+def command_to(gives: Any, summary: str, code: int = 200) -> Operation:
+    """A command to an object, with a reason or without, that answers with the object."""
+    return Operation(schema.saved(gives), schema.Reason, code, optional_body=True, summary=summary)
+
+
 Operations = Mapping[str, Operation]
 """Each action of an endpoint."""
 
