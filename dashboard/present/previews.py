@@ -14,7 +14,7 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
     """Rows for the tables, and how many are left out."""
     shares = _share_rows(result["queues"])
     moves = [_move_row(move) for move in result["moves"]]
-    evictions = [{**row, "when": _when(row["at"])} for row in result["evictions"]]
+    evictions = [_eviction_row(row) for row in result["evictions"]]
     below = [_below_row(queue) for queue in result["queues"] if queue["belowGuarantee"]]
     return {
         "now": result["now"],
@@ -35,6 +35,18 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
         "paused": result["paused"],
         "resumed": result.get("resumed", ""),
     }
+
+
+def named_queues(told: dict[str, Any]) -> set[str]:
+    """The queues that are shown."""
+    rows = (*told["shares"], *told["below"], *told["evictions"], *told["jobs"])
+    return {row["queue"] for row in rows}
+
+
+def named_gangs(told: dict[str, Any]) -> set[str]:
+    """The gangs that are shown, as `namespace/name`."""
+    found = {row["podgroup"] for row in (*told["moves"], *told["evictions"])}
+    return found | {row["beneficiary"] for row in told["evictions"]}
 
 
 def _below_row(queue: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +105,6 @@ def _share_row(queue: str, resource: str, texts: Any, amounts: Any) -> dict[str,
 
 
 def _move_row(move: dict[str, Any]) -> dict[str, Any]:
-    namespace, _, name = move["podgroup"].partition("/")
     before = move["before"]
     after = move["after"]
     if before is None:
@@ -105,11 +116,21 @@ def _move_row(move: dict[str, Any]) -> dict[str, Any]:
     else:
         words = f"{_span(after - before)} later"
     return {
-        "namespace": namespace,
-        "name": name,
+        "podgroup": move["podgroup"],
         "before": _when(before),
         "after": _when(after),
         "words": words,
+    }
+
+
+def _eviction_row(loss: dict[str, Any]) -> dict[str, Any]:
+    namespace, _, name = loss["podgroup"].partition("/")
+    return {
+        **loss,
+        "namespace": namespace,
+        "name": name,
+        "pod_name": loss["pod"].rpartition("/")[2],
+        "when": _when(loss["at"]),
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-import yaml
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -14,14 +14,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.forms.queue_input import MOST_YAML
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
-from dashboard.present.previews import shown_preview
+from dashboard.present.previews import named_gangs, named_queues, shown_preview
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.access import Permission
 from scheduler.models import Preview
+from scheduler.selectors.change_sets.still_there import gangs_still_there, queues_still_there
 from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
+from scheduler.yaml_texts import to_yaml_documents
 
 Context = dict[str, Any]
 _NEWEST = 20
@@ -109,7 +111,17 @@ def preview_context(preview: Preview | None) -> Context:
     told = None
     if preview is not None and preview.result is not None:
         told = shown_preview(preview.result)
+        told["falls_short"] = _falls_short(preview)
+        told["known_queues"] = queues_still_there(named_queues(told))
+        told["known_gangs"] = gangs_still_there(named_gangs(told))
     return {"preview": preview, "told": told}
+
+
+def _falls_short(preview: Preview) -> bool:
+    """Whether the time ran out on the way to the begin that it is about."""
+    if preview.begins_at is None or preview.result is None:
+        return False
+    return datetime.fromisoformat(preview.result["asOf"]) < preview.begins_at
 
 
 @require_safe
@@ -119,7 +131,7 @@ def preview(request: HttpRequest, number: int) -> HttpResponse:
     if row is None:
         return _no_such_preview(request, number)
     documents = [*_item_documents(row), *row.jobs]
-    text = yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=120)
+    text = to_yaml_documents(documents)
     line = ["whatif", "--minutes", str(row.minutes)]
     if documents:
         line += ["-f", "-"]

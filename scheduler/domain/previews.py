@@ -43,6 +43,12 @@ class Share:
                 found.append(resource)
         return tuple(found)
 
+    def differs_from(self, other: Share) -> bool:
+        """A resource that is not named is none of it: a new queue without anything is no news."""
+        deserved = self.deserved - other.deserved
+        allocated = self.allocated - other.allocated
+        return not (deserved.is_empty and allocated.is_empty)
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -189,7 +195,7 @@ def _queues(before: Prospect, after: Prospect) -> list[dict[str, Any]]:
     for name in sorted({*before.shares, *after.shares}):
         was = before.shares.get(name, _NO_SHARE)
         now = after.shares.get(name, _NO_SHARE)
-        changed = (was.deserved, was.allocated) != (now.deserved, now.allocated)
+        changed = was.differs_from(now)
         # what all queues together lack is no news of the root
         below = () if name == ROOT else now.below_guarantee
         if changed or below:

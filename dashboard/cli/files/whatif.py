@@ -84,7 +84,7 @@ def whatif(
     if form in output.PLAIN_FORMATS:
         output.show_value(found, form)
     else:
-        _print(found["status"])
+        _print(found["status"], found["spec"]["beginsAt"])
 
 
 def _wait_for(number: str) -> Any:
@@ -107,12 +107,16 @@ def _followed(number: str) -> Any:
             time.sleep(_PAUSE)
 
 
-def _print(status: Row) -> None:
+def _print(status: Row, begins_at: str | None) -> None:
     result = status["result"]
     now = result["now"]
     then = result["then"]
     output.line(f"Forecast of {output.clock(status['takenAt'])}, no promise")
     output.line(f"For the cluster as of {output.clock(result['asOf'])}")
+    reached = output.moment(result["asOf"])
+    begin = output.moment(begins_at)
+    if reached and begin and reached < begin:
+        output.line(f"There was no time to look as far as {output.clock(begins_at)}")
     for job in result["jobs"]:
         _print_job(job)
     for title, name in _FIGURES:

@@ -314,12 +314,15 @@ def _scenes_at(
 
 
 def _notices_seen(notices: Iterable[Notice], seen: Collection[str] | None) -> list[dict[str, str]]:
-    """What the rules would warn of then and do not now."""
-    found = []
+    """What the rules would warn of then and do not now. What several queues are warned of in the
+    same words, such as a sum of all of them, is said once.
+    """
+    found: dict[str, dict[str, str]] = {}
     for notice in notices:
         if seen is None or notice.queue in seen:
-            found.append({"queue": notice.queue, "code": notice.code, "message": notice.message})
-    return found
+            told = {"queue": notice.queue, "code": notice.code, "message": notice.message}
+            found.setdefault(notice.message, told)
+    return list(found.values())
 
 
 class _Teller:

@@ -52,3 +52,10 @@ def test_a_run_that_came_to_a_standstill_is_known_for_good():
 
     assert [move["words"] for move in told["moves"]] == ["starts, and would not before"]
     assert told["ahead"] == "60 min ahead"
+
+
+def test_a_new_queue_that_gets_nothing_is_no_difference():
+    nothing = Share(*(Resources.parse({"cpu": "0"}) for _ in range(4)))
+    after = Prospect({"fresh": nothing}, {}, frozenset(), (), 0, 0, 60.0, "horizon")
+
+    assert as_json(ahead(60.0, "horizon"), after)["queues"] == []

@@ -96,6 +96,11 @@ def test_a_planned_set_is_previewed_for_its_own_time(draft: ChangeSet):
     assert preview.result["asOf"] == SOON.isoformat()
     assert "when it begins, made from the cluster of" in text(admin.get(page))
 
+    earlier = SOON - timedelta(minutes=1)
+    preview.result = {**preview.result, "asOf": earlier.isoformat()}
+    preview.save()
+    assert "there was no time to look as far as that" in text(admin.get(page))
+
 
 def test_one_in_force_has_nothing_to_try_out_and_is_taken_back_when_cancelled(draft: ChangeSet):
     admin = signed_in("admin")

@@ -9,7 +9,7 @@ from scheduler.models import Job, Preview
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.change_sets.preview_runs import work_out_previews
 from tests.dashboard.work import person, signed_in, small_cluster, text
-from tests.services.change_sets.builders import edit
+from tests.services.change_sets.builders import edit, machine
 from tests.worlds import manifest
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def test_a_job_is_previewed_from_the_page_that_submits_it():
 
     assert "Cancel the preview" in waiting
     assert "default/tried" in shown
-    assert "in vision" in shown
+    assert 'in <a href="/queues/vision/">vision</a>' in shown
     assert "as such jobs ran before" in shown
     assert not Job.objects.filter(name="tried").exists()
     assert signed_in("vera").get(answer.url).status_code == 404
@@ -93,3 +93,24 @@ def test_a_change_set_is_tried_out_together_with_jobs():
         f"/changes/{made.pk}/preview/", {"yaml": yaml.safe_dump(edit("vision", weight=2))}
     )
     assert refused.status_code == 400
+
+
+def test_a_preview_leads_to_the_queues_and_gangs_that_there_are():
+    documents = [
+        edit("batch", deserved={"cpu": "2"}, weight=1),
+        edit("fresh", parent="root", deserved={"cpu": "2"}),
+        machine("n9", "16"),
+    ]
+    admin = signed_in("admin")
+
+    answer = admin.post("/previews/", {"yaml": yaml.safe_dump_all(documents)})
+    work_out_previews()
+    told = Preview.objects.get().result
+    page = text(admin.get(answer.url))
+
+    assert 'href="/queues/batch/"' in page
+    assert "fresh" in {queue["queue"] for queue in told["queues"]}
+    assert "/queues/fresh/" not in page
+    assert told["moves"]
+    for move in told["moves"]:
+        assert f'href="/jobs/{move["podgroup"]}/"' in page

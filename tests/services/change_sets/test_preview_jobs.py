@@ -177,4 +177,7 @@ def test_pods_end_when_it_was_learnt_how_long_such_jobs_run():
 def test_rules_that_the_loss_of_a_node_would_break_are_named():
     done = worked_out(lost_nodes=["n1"])
 
-    assert "research" in {notice["queue"] for notice in done.result["notices"]}
+    notices = done.result["notices"]
+    assert "research" in {notice["queue"] for notice in notices}
+    messages = [notice["message"] for notice in notices]
+    assert len(messages) == len(set(messages)), "what concerns all queues is said once"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dashboard.celery import app
+from scheduler import tasks
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, OutOfSight
 from scheduler.models import Preview
@@ -167,3 +169,30 @@ def test_a_preview_of_the_past_is_refused():
 
     with pytest.raises(Rejected, match="within the next year"):
         start_preview(by=person("admin"), change_set=change_set, begins_at=timezone.now())
+
+
+def test_it_says_how_far_it_is_while_it_runs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(preview_runs, "_TOLD_EVERY", 0.0)
+    compared = preview_runs.compared
+    told: list[tuple[str, bool]] = []
+
+    def look(*sides: Any) -> Any:
+        row = Preview.objects.get()
+        told.append((row.state, 0.0 < row.progress < 1.0))
+        return compared(*sides)
+
+    monkeypatch.setattr(preview_runs, "compared", look)
+    worked_out(documents=[edit("batch", weight=5)])
+
+    assert told == [("Running", True)]
+
+
+BESIDE_SESSIONS = (tasks.work_out_previews, tasks.renew_start_times, tasks.keep_calendar)
+
+
+@pytest.mark.parametrize("task", BESIDE_SESSIONS)
+def test_the_worker_of_sessions_is_left_alone(task: Any):
+    route = app.amqp.router.route
+
+    assert route({}, task.name)["queue"].name == "default"
+    assert route({}, tasks.run_session.name)["queue"].name == "scheduler"
