@@ -8,6 +8,7 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.models import AuditEntry, ChangePlan, ChangeSet, Event, Grant, Occurrence, Queue
+from scheduler.selectors.records.history import queue_history
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.change_sets.apply import apply_change_set
 from scheduler.services.change_sets.calendar import keep_calendar
@@ -83,6 +84,20 @@ def test_a_weekend_begins_and_ends_by_itself_and_leaves_what_was(clock: SetClock
     assert began.reason == f"planned (change set {plan.change_set_id}: more)"
     assert Event.objects.filter(name="research", reason="BeginPlannedChange").exists()
     assert Occurrence.objects.latest("pk").begins_at == at("2026-11-27T17:00")
+
+
+def test_begin_and_end_are_marks_in_the_history_of_its_queues(clock: SetClock):
+    planned(WEEKEND, by=person("admin"))
+    for moment in ("2026-11-20T17:00", "2026-11-23T07:00"):
+        clock.set(moment)
+        keep_calendar()
+
+    history = queue_history("research", "7d", now=at("2026-11-23T08:00"))
+
+    marks = [(mark.action, mark.actor) for mark in history.markers if mark.kind == "plan"]
+    assert marks == [("BeginPlannedChange", "admin"), ("EndPlannedChange", "admin")]
+    others = queue_history("batch", "7d", now=at("2026-11-23T08:00")).markers
+    assert [mark for mark in others if mark.kind == "plan"] == []
 
 
 def test_one_without_an_end_is_applied_for_good_and_can_be_reverted(clock: SetClock):

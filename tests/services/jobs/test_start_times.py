@@ -23,7 +23,7 @@ from scheduler.services.jobs.run_times import learn_run_times
 from scheduler.services.jobs.start_times import renew_start_times
 from tests.worlds import job, node, pass_time, run_session
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 @pytest.fixture(autouse=True)
