@@ -34,6 +34,7 @@ from dashboard.api import (
     sessions,
     start,
     tokens,
+    usage,
     users,
     windows,
 )
@@ -84,6 +85,7 @@ SINGLETONS: Final[Mapping[str, type[Endpoint]]] = {
     "comparison": comparison.ComparisonTotals,
     "forecasts": forecasts.Forecasts,
     "loans": loans.Loans,
+    "usage": usage.Usage,
     "inbox": notices.Inbox,
     "loans/history": loans.LoanHistories,
     "cluster/pause": cluster.ClusterPause,

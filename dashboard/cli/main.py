@@ -64,6 +64,7 @@ COMMANDS: Final = {
     "audit": "records.audit",
     "forecasts": "records.forecasts",
     "loans": "records.loans",
+    "report": "records.report",
     "api": "raw",
     "login": "accounts.login",
     "whoami": "accounts.login",

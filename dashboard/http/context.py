@@ -45,6 +45,7 @@ PLACES = (
     Place("Changes", "change-sets", "changes", "/changes/"),
     Place("Forecasts", "forecasts", "clock", "/insights/forecasts/"),
     Place("Loans", "loans", "loans", "/insights/loans/"),
+    Place("Usage", "usage", "usage", "/insights/usage/"),
     Place("Activity", "activity", "activity", "/activity/"),
     Place("Policy", "policy", "policy", "/policy/"),
     Place("Users", "users", "user", "/users/"),
@@ -53,6 +54,7 @@ FOR_ADMINS = ("users",)
 FOR_VIEWERS = (
     "forecasts",
     "loans",
+    "usage",
     "nodes",
     "sessions",
     "comparison",

@@ -46,6 +46,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "comparison": "comparisons/",
     "forecasts": "forecasts/",
     "loans": "loans/",
+    "usage": "usage/",
     "change-sets": "changes/",
     "change-set-new": "changes/",
     "change-set": "changes/{number}/",

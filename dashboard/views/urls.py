@@ -24,6 +24,7 @@ from dashboard.views import (
     sessions,
     sign_on,
     submit,
+    usage,
     users,
     windows,
 )
@@ -64,6 +65,7 @@ urlpatterns = [
     path("sessions/<int:number>/scenario.json", sessions.scenario, name="session-scenario"),
     path("comparison/", comparison.comparison, name="comparison"),
     path("insights/forecasts/", forecasts.forecasts, name="forecasts"),
+    path("insights/usage/", usage.usage, name="usage"),
     path("insights/loans/", loans.loans, name="loans"),
     path("insights/loans/history.json", loans.history_data, name="loan-history"),
     path("insights/loans/history.csv", loans.history_csv, name="loan-history-csv"),

@@ -45,6 +45,7 @@ from scheduler.models.start_times import (
     LookAhead,
     StartForecast,
 )
+from scheduler.models.usage import CountedPod, PodStretch, UsageBook, UsageRow
 from scheduler.models.workload import (
     Job,
     Namespace,
@@ -67,6 +68,7 @@ __all__ = [
     "ClusterState",
     "Command",
     "Comparison",
+    "CountedPod",
     "Decision",
     "DisruptionBudget",
     "Event",
@@ -96,6 +98,7 @@ __all__ = [
     "Pod",
     "PodClass",
     "PodGroup",
+    "PodStretch",
     "PolicyVersion",
     "Preference",
     "Preview",
@@ -112,4 +115,6 @@ __all__ = [
     "SimulatedPod",
     "StartForecast",
     "UnmadePods",
+    "UsageBook",
+    "UsageRow",
 ]

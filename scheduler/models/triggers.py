@@ -11,6 +11,7 @@ from typing import Final
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from scheduler.domain.queue_fields import SCHEDULED_FIELDS
+from scheduler.models import usage_triggers
 
 # Only what a session looks at: a new reason text or an age on a page is no reason to read the row
 # again.
@@ -114,7 +115,7 @@ _NAMES: Final = frozenset(
     f"scheduler_{kind}_{happening}"
     for kind in WATCHED
     for happening in ("inserted", "updated", "deleted")
-) | {*AUDIT_TRIGGERS}
+) | {*AUDIT_TRIGGERS, *usage_triggers.TRIGGERS}
 
 
 def ensure_triggers(connection: BaseDatabaseWrapper) -> None:
@@ -142,6 +143,7 @@ def _create_statements(vendor: str) -> list[str]:
     statements: list[str] = list(SQLITE_AUDIT)
     if vendor == "postgresql":
         statements = list(POSTGRES_AUDIT)
+    statements += usage_triggers.STATEMENTS[vendor]
     for kind, watched in WATCHED.items():
         names = [f'"{name}"' for name in watched.split()]
         if vendor == "postgresql":

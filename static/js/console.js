@@ -43,6 +43,9 @@ if (document.getElementById("history")) {
 if (document.getElementById("loan-history")) {
   import("./loan-history.js").then(({ startLoanHistory }) => startLoanHistory());
 }
+if (document.querySelector("[data-stacked]")) {
+  import("./stacked.js").then(({ startStacked }) => startStacked());
+}
 if (document.querySelector("[data-durations]")) {
   import("./durations.js").then(({ startDurations }) => startDurations());
 }

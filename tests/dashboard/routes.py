@@ -73,6 +73,11 @@ PAGES: dict[str, tuple[str, ...]] = {
         "/insights/loans/?resource=cpu&window=24h",
         "/insights/loans/?queue=vision",
     ),
+    "usage": (
+        "/insights/usage/",
+        "/insights/usage/?by=user&window=24h&resource=cpu",
+        "/insights/usage/?by=job&from=2026-10-01&to=2026-10-31&step=week",
+    ),
     "change-sets": ("/changes/", "/changes/?state=draft", "/changes/?state=red"),
     "change-set-new": ("/changes/-/new/",),
     "previews": ("/previews/", "/previews/?lose=n1"),

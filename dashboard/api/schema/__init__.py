@@ -63,6 +63,7 @@ from dashboard.api.schema.history import (
     LoanLedger,
     Scenario,
     Session,
+    UsageReport,
 )
 from dashboard.api.schema.jobs import (
     Explanation,
@@ -239,6 +240,7 @@ __all__ = [
     "Start",
     "Timeline",
     "Token",
+    "UsageReport",
     "User",
     "Validated",
     "View",

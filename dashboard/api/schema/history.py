@@ -301,6 +301,43 @@ LoanHistory = object_shape(
         )(many=True),
     )(),
 )
+_HOURS = "resource-hours; for bytes Gi-hours"
+_UsageLine = shape(
+    "UsageLine",
+    name=text(help_text="of the queue, user, namespace or job (namespace/name)"),
+    used=s.FloatField(help_text=_HOURS),
+    waited=s.FloatField(help_text="from when pods were made until they got a node"),
+    lost=s.FloatField(help_text="what evicted pods had used"),
+    deserved=s.FloatField(allow_null=True, help_text="only by queue, like the next three"),
+    borrowed=s.FloatField(allow_null=True),
+    lent=s.FloatField(allow_null=True),
+    idle=s.FloatField(allow_null=True, help_text="deserved, and neither used nor lent"),
+    usedSeconds=s.CharField(help_text="exact: whole resources × seconds, for bytes Ki × seconds"),
+    share=s.FloatField(allow_null=True, help_text="of its deserved, or else of all that was used"),
+    message=text(),
+)
+UsageReport = object_shape(
+    "UsageReport",
+    Empty(),
+    shape(
+        "UsageReportStatus",
+        window=text(help_text="empty where days were chosen"),
+        **{"from": moment()},
+        to=moment(help_text="the end, which is not included"),
+        step=s.CharField(),
+        by=s.CharField(),
+        resource=text(),
+        unit=s.CharField(),
+        completeUntil=maybe_moment(),
+        capacity=s.FloatField(help_text="what the nodes of the whole cluster had"),
+        whole=_UsageLine(),
+        rows=_UsageLine(many=True, help_text="the largest first; “others” is the rest of many"),
+        steps=s.ListField(child=s.DateTimeField(), help_text="when the steps begin"),
+        series=shape("UsageSeries", name=text(), used=s.ListField(child=s.FloatField()))(
+            many=True, help_text="the largest, and the others as one"
+        ),
+    )(),
+)
 Event = object_shape(
     "Event",
     shape(

@@ -133,7 +133,9 @@ def _part_with(gone: set[int], moved: set[int], now: datetime) -> Parting:
     ended by themselves first; the others come back as new ones, as a controller would make them.
     """
     pods = Pod.objects.filter(pk__in=gone).exclude(phase__in=("Pending", *_ENDED))
-    removed = [*_pods_removed(pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True)))]
+    leaving = pods.filter(Q(podgroup__job__phase__in=_ENDING) | Q(unwanted=True))
+    leaving.update(finished_at=now)  # until then they held their nodes
+    removed = [*_pods_removed(leaving)]
     removed += _pods_removed(Pod.objects.filter(pk__in=moved, phase__in=_ENDED, unwanted=True))
     back = dict(pods.values_list("pk", "message"))
     fresh_start(Pod.objects.filter(pk__in=back), now)

@@ -46,11 +46,13 @@ from scheduler.models import (
     Pod,
     PodClass,
     PodGroup,
+    PodStretch,
     Preview,
     Queue,
     QueueSample,
     SchedulingSession,
     StartForecast,
+    UsageRow,
 )
 from scheduler.models.bulk import fetch
 from scheduler.selectors.cluster.nodes import OCCUPYING
@@ -58,6 +60,7 @@ from scheduler.services.locks import alone_with_pods
 from scheduler.services.records import idempotency
 from scheduler.services.records.loan_samples import note_loans
 from scheduler.services.records.rollup import roll_up
+from scheduler.services.usage.booking import book_usage
 
 STEP = 2000
 """Rows deleted in one transaction."""
@@ -90,6 +93,19 @@ SAMPLES: Final = (
     (QueueSample.MINUTE, timedelta(hours=25)),
     (QueueSample.HOUR, timedelta(days=31)),
 )
+USAGE: Final = (
+    (UsageRow.JOB, UsageRow.HOUR, timedelta(days=8)),
+    (UsageRow.USER, UsageRow.HOUR, timedelta(days=35)),
+    (UsageRow.QUEUE, UsageRow.HOUR, timedelta(days=35)),
+    (UsageRow.CLUSTER, UsageRow.HOUR, timedelta(days=35)),
+    (UsageRow.JOB, UsageRow.DAY, timedelta(days=100)),
+    (UsageRow.USER, UsageRow.DAY, timedelta(days=800)),
+    (UsageRow.QUEUE, UsageRow.DAY, timedelta(days=800)),
+    (UsageRow.CLUSTER, UsageRow.DAY, timedelta(days=800)),
+)
+"""Days for two years and a little: a month can be compared with that of the year before."""
+STRETCHES_KEPT = timedelta(days=3)
+"""For longer than a pod that was over already is taken for news (models/usage_triggers.py)."""
 LATE_SAMPLES = timedelta(seconds=10)
 """A session's samples are of the moment it began to write, and are seen when it has committed."""
 CHANGES_KEPT = 50_000
@@ -109,6 +125,7 @@ def tidy_up() -> None:
     until = time.monotonic() + MOST_SECONDS
     note_loans(now)
     roll_up(now - LATE_SAMPLES)
+    book_usage(now, until)
     _prune_decisions(now - kept_for("decisions"), until)
     for rows in _past_their_time(now):
         _prune_rows(rows, until)
@@ -135,6 +152,9 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
     for seconds, kept in SAMPLES:
         yield QueueSample.objects.filter(seconds=seconds, at__lt=now - kept)
         yield LoanSample.objects.filter(seconds=seconds, at__lt=now - kept)
+    for grain, seconds, kept in USAGE:
+        yield UsageRow.objects.filter(grain=grain, seconds=seconds, at__lt=now - kept)
+    yield PodStretch.objects.filter(booked=True, ended_at__lt=now - STRETCHES_KEPT)
     if not is_kubernetes():  # there, what has ended goes when the cluster deletes it
         yield from _ended_long_ago(now)
     yield _forgotten_queues(now)

@@ -161,6 +161,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "comparison": {"get": MEMBER},
     "forecasts": {"get": MEMBER},
     "loans": {"get": MEMBER},
+    "usage": {"get": MEMBER},
     "loans/history": {"get": MEMBER},
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/presets": {"get": MEMBER},

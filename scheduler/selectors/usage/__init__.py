@@ -1,0 +1,1 @@
+"""Who used what: read from the rows that the worker has booked."""

@@ -1,0 +1,216 @@
+"""Usage of a stretch of time by queue, user, namespace or job: sums, and the largest over time.
+
+The number of queries is fixed. The rows were summed by the hour and the day when they were booked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet, Sum
+
+from scheduler.domain.usage import moment_at
+from scheduler.domain.usage_spans import UsageSpan
+from scheduler.models import UsageBook, UsageRow
+from scheduler.selectors.queues.objects import names_in_records
+from scheduler.selectors.queues.reused_names import records_of
+
+QUEUE: Final = "queue"
+USER: Final = "user"
+NAMESPACE: Final = "namespace"
+JOB: Final = "job"
+GROUPS: Final = (QUEUE, USER, NAMESPACE, JOB)
+MOST_LINES: Final = 1000
+LARGEST: Final = 6
+"""So many have a colour of their own in a chart; the others are one."""
+
+_COLUMNS: Final = {
+    QUEUE: ("queue_name",),
+    USER: ("owner",),
+    NAMESPACE: ("namespace",),
+    JOB: ("namespace", "job"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UsageQuestion:
+    """`visible` are the queues that the reader may see, None for all."""
+
+    span: UsageSpan
+    resource: str
+    by: str = QUEUE
+    queue: str = ""
+    user: str = ""
+    namespace: str = ""
+    visible: Collection[str] | None = None
+
+    @property
+    def grain(self) -> str:
+        """The coarsest rows that can tell it."""
+        if self.by == JOB:
+            return UsageRow.JOB
+        if self.by == QUEUE and not self.user and not self.namespace:
+            return UsageRow.QUEUE
+        return UsageRow.USER
+
+    @property
+    def has_shares(self) -> bool:
+        """Only queues deserve, borrow and lend something."""
+        return self.grain == UsageRow.QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """In units × seconds (see domain/usage.py)."""
+
+    used: int = 0
+    waited: int = 0
+    lost: int = 0
+    deserved: int = 0
+    borrowed: int = 0
+    lent: int = 0
+    owed: int = 0
+
+    @property
+    def idle(self) -> int:
+        """Of what was deserved: neither used by itself nor lent."""
+        return max(0, self.deserved + self.borrowed - self.used - self.lent)
+
+    def __sub__(self, other: Figures) -> Figures:
+        return Figures(*(getattr(self, name) - getattr(other, name) for name in UsageRow.FIGURES))
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in UsageRow.FIGURES)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageLine:
+    name: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """`others` is what the lines beyond the most add up to. `capacity` is what the whole cluster
+    had. `series` are units × seconds used in each step, by name; None stands for all others.
+    """
+
+    question: UsageQuestion
+    lines: tuple[UsageLine, ...]
+    others: Figures
+    whole: Figures
+    capacity: int
+    complete_until: datetime | None
+    steps: tuple[datetime, ...] = ()
+    series: Mapping[str | None, list[int]] = field(default_factory=dict)
+
+
+def usage_report(question: UsageQuestion, most: int = MOST_LINES) -> UsageReport:
+    rows = rows_of(question)
+    names = _COLUMNS[question.by]
+    by_name: Any = rows.order_by().values_list(*names).annotate(**_sums())
+    summed = by_name.order_by("-sum_used", *names)
+    lines = []
+    for found in summed[:most]:
+        lines.append(UsageLine("/".join(found[: len(names)]), Figures(*found[len(names) :])))
+    whole = Figures(*(value or 0 for value in rows.aggregate(**_sums()).values()))
+    others = whole
+    for line in lines:
+        others = others - line.figures
+    steps = tuple(question.span.beginnings())
+    return UsageReport(
+        question=question,
+        lines=tuple(lines),
+        others=others,
+        whole=whole,
+        capacity=_capacity(question),
+        complete_until=complete_until(),
+        steps=steps,
+        series=_series(question, rows, [line.name for line in lines[:LARGEST]], steps),
+    )
+
+
+def rows_of(question: UsageQuestion) -> QuerySet[UsageRow]:
+    rows = _in_span(question.grain, question)
+    if question.queue:
+        rows = rows.filter(queue_name__in=names_in_records(question.queue))
+    if question.user:
+        rows = rows.filter(owner=question.user)
+    if question.namespace:
+        rows = rows.filter(namespace=question.namespace)
+    if question.visible is not None:
+        rows = rows.filter(records_of(question.visible, "at"))
+    return rows
+
+
+def _in_span(grain: str, question: UsageQuestion) -> QuerySet[UsageRow]:
+    seconds = UsageRow.DAY
+    if question.span.is_hourly:
+        seconds = UsageRow.HOUR
+    return UsageRow.objects.filter(
+        grain=grain,
+        seconds=seconds,
+        resource=question.resource,
+        at__gte=question.span.start,
+        at__lt=question.span.end,
+    )
+
+
+def _sums() -> dict[str, Any]:
+    return {f"sum_{name}": Sum(name) for name in UsageRow.FIGURES}
+
+
+def _capacity(question: UsageQuestion) -> int:
+    rows = _in_span(UsageRow.CLUSTER, question)
+    return rows.aggregate(total=Sum("deserved"))["total"] or 0
+
+
+def complete_until() -> datetime | None:
+    """Up to when all that was heard of is booked; None before the first time."""
+    until = UsageBook.objects.values_list("complete_until", flat=True).first()
+    if until is None:
+        return None
+    return moment_at(until)
+
+
+def _series(
+    question: UsageQuestion,
+    rows: QuerySet[UsageRow],
+    names: Iterable[str],
+    steps: tuple[datetime, ...],
+) -> dict[str | None, list[int]]:
+    places = {start: place for place, start in enumerate(steps)}
+    beginning_of = question.span.beginning_of
+    rest = [0] * len(steps)
+    for at, used in rows.order_by().values_list("at").annotate(total=Sum("used")):
+        rest[places[beginning_of(at)]] += used
+    largest_names = list(names)
+    found: dict[str | None, list[int]] = {name: [0] * len(steps) for name in largest_names}
+    columns = _COLUMNS[question.by]
+    largest = rows.filter(_any_of(columns, largest_names)).order_by()
+    for *key, at, used in largest.values_list(*columns, "at").annotate(total=Sum("used")):
+        place = places[beginning_of(at)]
+        found["/".join(key)][place] += used
+        rest[place] -= used
+    if any(rest):
+        found[None] = rest
+    return found
+
+
+def _any_of(columns: tuple[str, ...], names: Iterable[str]) -> Q:
+    if len(columns) == 1:
+        return Q(**{f"{columns[0]}__in": list(names)})
+    found = Q(pk__in=[])
+    for name in names:
+        namespace, _, job = name.partition("/")
+        found |= Q(namespace=namespace, job=job)
+    return found
+
+
+def known_resources() -> list[str]:
+    """Of which there is usage at all, whoever sees it."""
+    rows = UsageRow.objects.filter(grain=UsageRow.CLUSTER, seconds=UsageRow.DAY)
+    return list(rows.order_by().values_list("resource", flat=True).distinct())

@@ -1,0 +1,1 @@
+"""Who used what: booked by the worker from what pods held."""
