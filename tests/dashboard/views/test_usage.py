@@ -205,7 +205,7 @@ def test_csv_has_the_same_rows(admin):
 def test_the_page_has_figures_with_unit_and_denominator(admin):
     words = text(admin.get(f"/insights/usage/?{OCTOBER}"))
 
-    assert "452 of 2\u202f000 GPU-hours, 23\u00a0%" in words
+    assert "452 of 2 000 GPU-hours, 23 %" in words
     assert "All figures are GPU-hours." in words
     assert "Complete up to" in words
 
