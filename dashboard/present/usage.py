@@ -21,7 +21,7 @@ from scheduler.selectors.usage.report import (
 
 OTHERS: Final = "others"
 NOBODY: Final = "nobody"
-SHARES: Final = ("deserved", "borrowed", "lent", "idle")
+SHARES: Final = ("deserved", "borrowed", "lent", "idle", "owed")
 FIGURES: Final = ("used", "waited", "lost", *SHARES)
 CSV_COLUMNS: Final = ("name", "resource", "unit", *FIGURES, "usedSeconds", "share")
 FIRST_LINES: Final = 100
@@ -222,6 +222,9 @@ def _totals(report: UsageReport) -> list[dict[str, str]]:
         ):
             amount = shown_hours(resource, getattr(whole, figure))
             rows.append({"title": figure.capitalize(), "amount": amount, "note": note})
+        owed = shown_hours(resource, whole.owed)
+        note = f"{unit}, lacked while pods asked for it"
+        rows.append({"title": "Owed", "amount": owed, "note": note})
     rows.append(
         {
             "title": "Waited for",

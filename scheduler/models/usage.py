@@ -22,7 +22,6 @@ class UsageRow(models.Model):
     USER = "user"
     QUEUE = "queue"
     CLUSTER = "cluster"
-    GRAINS = (JOB, USER, QUEUE, CLUSTER)
     KEY = ("grain", "seconds", "resource", "at", "queue_name", "namespace", "owner", "job")
     FIGURES = ("used", "waited", "lost", "deserved", "borrowed", "lent", "owed")
 

@@ -312,6 +312,7 @@ _UsageLine = shape(
     borrowed=s.FloatField(allow_null=True),
     lent=s.FloatField(allow_null=True),
     idle=s.FloatField(allow_null=True, help_text="deserved, and neither used nor lent"),
+    owed=s.FloatField(allow_null=True, help_text="lacked of its deserved while pods asked for it"),
     usedSeconds=s.CharField(help_text="exact: whole resources × seconds, for bytes Ki × seconds"),
     share=s.FloatField(allow_null=True, help_text="of its deserved, or else of all that was used"),
     message=text(),
