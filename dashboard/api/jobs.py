@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import job_object
 from dashboard.api.pod_logs import JOB_FOLLOWING, follow_logs, names_of, whole_number
 from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.watch.endpoint import WATCH_PARAMETERS, ReadObjects, Stamps, Watched
 from scheduler.domain.jobs.policies import JobAction
 from scheduler.models import ExpectedStart, Job, PodGroup
 from scheduler.models.stamps import stamp_of
@@ -57,9 +58,15 @@ _COMMAND = Operation(
     optional_body=True,
 )
 _JSON_CACHE = JsonCache()
+_JOINED = ("podgroup__id", "podgroup__phase", "queue_id")
 
 
-class Jobs(ManifestSet):
+def _stamps() -> dict[str, Any]:
+    """Of the job and of its podgroup."""
+    return {"spec": stamp_of(Job), "now": stamp_of(PodGroup)}
+
+
+class Jobs(Watched, ManifestSet):
     noun = "job"
     takes_lists_in_steps = True
     lookups = ("namespace", "name")
@@ -95,7 +102,7 @@ class Jobs(ManifestSet):
         "cancel": permissions.SUBMIT,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.Job, many=True),
+        "list": Operation(schema.Job, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
         "retrieve": Operation(schema.Job),
         "create": Operation(
             schema.saved(schema.Job),
@@ -141,21 +148,24 @@ class Jobs(ManifestSet):
             objects.append(job_object(job, pods.get(group, {}), limit, expected.get(group)))
         return objects
 
-    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+    def page(self, request: Request) -> Response:
         if not self.wants_plain_json:
             return self.paged_response(self.filter_rows(self.visible_rows()))
         return self._cached_list()
 
     def _cached_list(self) -> Response:
         found = self.filter_rows(visible(Job.objects.all(), self.access))
-        pages, rows = self.stamped_page(
-            found,
-            "podgroup__id",
-            "podgroup__phase",
-            "queue_id",
-            spec=stamp_of(Job),
-            now=stamp_of(PodGroup),
-        )
+        pages, rows = self.stamped_page(found, *_JOINED, **_stamps())
+        stamps, read = self._stamped(rows)
+        return Response(pages.json_page_of(_JSON_CACHE.texts_of(stamps, read)))
+
+    def stamped_list(self, most: int) -> tuple[Stamps, ReadObjects]:
+        found = self.filter_rows(visible(Job.objects.all(), self.access))
+        rows = found.annotate(**_stamps()).values("id", *_JOINED, *_stamps())
+        return self._stamped(rows.order_by("id")[:most])
+
+    def _stamped(self, rows: Iterable[Mapping[str, Any]]) -> tuple[Stamps, ReadObjects]:
+        rows = [*rows]
         pods = pods_by_phase([row["podgroup__id"] for row in rows if row["podgroup__id"]])
         limits = run_limits()
         waiting = [row["podgroup__id"] for row in rows if row["podgroup__phase"] in WAITING]
@@ -170,8 +180,7 @@ class Jobs(ManifestSet):
                 limits.get(row["queue_id"]),
                 _stamp(expected, group),
             )
-        texts = _JSON_CACHE.texts_of(stamps, partial(_objects_by_key, pods, limits, expected))
-        return Response(pages.json_page_of(texts))
+        return stamps, partial(_objects_by_key, pods, limits, expected)
 
     def create_object(self, manifest: Any) -> Response:
         made = submit.submit_job(manifest, by=self.actor, dry_run=self.dry_run)

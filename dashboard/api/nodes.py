@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -15,8 +16,10 @@ from dashboard.api.framework import permissions
 from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows, Verbs
 from dashboard.api.objects import node_object
 from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.watch.endpoint import WATCH_PARAMETERS, ReadObjects, Stamps, Watched
 from scheduler.models import Node
-from scheduler.selectors.cluster.nodes import GangOnNode, node_loads
+from scheduler.models.stamps import stamp_of
+from scheduler.selectors.cluster.nodes import GangOnNode, NodeLoad, node_loads
 from scheduler.services.cluster import nodes, simulation
 
 _COMMAND = Operation(
@@ -27,7 +30,7 @@ _COMMAND = Operation(
 )
 
 
-class Nodes(ManifestSet):
+class Nodes(Watched, ManifestSet):
     noun = "node"
     takes_lists_in_steps = True
     filter_class = NodeFilters
@@ -54,7 +57,7 @@ class Nodes(ManifestSet):
         "bring_back": permissions.CLUSTER_ADMIN,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.Node, many=True),
+        "list": Operation(schema.Node, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
         "retrieve": Operation(schema.Node),
         "create": Operation(schema.saved(schema.Node), schema.NodeManifest, 201, bulk=True),
         "update": Operation(schema.saved(schema.Node), schema.NodeManifest),
@@ -76,6 +79,13 @@ class Nodes(ManifestSet):
         for node in rows:
             objects.append(node_object(node, loads[node.pk]))
         return objects
+
+    def stamped_list(self, most: int) -> tuple[Stamps, ReadObjects]:
+        found = self.filter_rows(self.visible_rows()).annotate(now=stamp_of(Node))
+        rows = dict(found.values_list("id", "now").order_by("id")[:most])
+        loads = node_loads(list(rows))
+        stamps = {key: (now, loads[key]) for key, now in rows.items()}
+        return stamps, partial(_objects_by_key, loads)
 
     def create_object(self, manifest: Any) -> Response:
         made = nodes.create_node(manifest, by=self.actor, dry_run=self.dry_run)
@@ -145,6 +155,10 @@ class Nodes(ManifestSet):
             "users": result.users,
         }
         return self.response_with(body)
+
+
+def _objects_by_key(loads: Mapping[int, NodeLoad], ids: list[int]) -> dict[int, dict[str, Any]]:
+    return {node.pk: node_object(node, loads[node.pk]) for node in Node.objects.filter(pk__in=ids)}
 
 
 def _gang_json(gang: GangOnNode) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -17,15 +18,17 @@ from dashboard.api.framework.errors import as_sentence
 from dashboard.api.framework.visible_rows import visible
 from dashboard.api.objects import iso_time, podgroup_object
 from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.watch.endpoint import WATCH_PARAMETERS, ReadObjects, Stamps, Watched
 from dashboard.http.visibility import Visibility
 from dashboard.present.start_times import start_object
 from scheduler.domain.access import Access
 from scheduler.domain.no_reclaim import ReclaimAnswer, visible_figures
 from scheduler.domain.pod_conditions import in_words
 from scheduler.domain.shown_phases import shown_phase
-from scheduler.models import PodGroup, Queue
+from scheduler.models import ExpectedStart, PodGroup, Queue
+from scheduler.models.stamps import stamp_of
 from scheduler.selectors.accounts.access import owner_of
-from scheduler.selectors.jobs.gangs import WAITING, place_in_line, pods_by_phase
+from scheduler.selectors.jobs.gangs import WAITING, PhaseCounts, place_in_line, pods_by_phase
 from scheduler.selectors.jobs.page import gang_named, last_eviction
 from scheduler.selectors.jobs.start_times import expected_starts, starts_of_waiting
 from scheduler.selectors.jobs.timeline import Span, TimelineEntry, timeline_of
@@ -33,7 +36,7 @@ from scheduler.services.jobs import podgroups
 from scheduler.services.jobs.reclaim import why_no_reclaim
 
 
-class PodGroups(ManifestSet):
+class PodGroups(Watched, ManifestSet):
     noun = "podgroup"
     takes_lists_in_steps = True
     lookups = ("namespace", "name")
@@ -61,7 +64,7 @@ class PodGroups(ManifestSet):
         "destroy": permissions.SUBMIT,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.PodGroup, many=True),
+        "list": Operation(schema.PodGroup, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
         "retrieve": Operation(schema.PodGroup),
         "create": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest, 201, bulk=True),
         "update": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest),
@@ -91,6 +94,19 @@ class PodGroups(ManifestSet):
             counts = pods.get(group.pk, {})
             objects.append(podgroup_object(group, counts, expected.get(group.pk)))
         return objects
+
+    def stamped_list(self, most: int) -> tuple[Stamps, ReadObjects]:
+        found = self.filter_rows(visible(PodGroup.objects.all(), self.access))
+        rows = found.annotate(now=stamp_of(PodGroup)).values_list("id", "phase", "now")
+        stamped = {key: (phase, now) for key, phase, now in rows.order_by("id")[:most]}
+        pods = pods_by_phase(stamped)
+        waiting = [key for key, (phase, _) in stamped.items() if phase in WAITING]
+        expected = expected_starts(waiting)
+        stamps = {}
+        for key, (_, now) in stamped.items():
+            foretold = expected[key].made_at if key in expected else None
+            stamps[key] = (now, pods.get(key), foretold)
+        return stamps, partial(_objects_by_key, pods, expected)
 
     def create_object(self, manifest: Any) -> Response:
         with self.undone_in_dry_run():
@@ -151,6 +167,16 @@ class PodGroups(ManifestSet):
         if gang is None:
             raise self.nothing_found()
         return self.response_with(timeline_answer(gang, Visibility(self.access.visible)))
+
+
+def _objects_by_key(
+    pods: Mapping[int, PhaseCounts], expected: Mapping[int, ExpectedStart], ids: list[int]
+) -> dict[int, dict[str, Any]]:
+    objects: dict[int, dict[str, Any]] = {}
+    for group in PodGroup.objects.filter(pk__in=ids).select_related("queue"):
+        counts = pods.get(group.pk, {})
+        objects[group.pk] = podgroup_object(group, counts, expected.get(group.pk))
+    return objects
 
 
 def reclaim_object(answer: ReclaimAnswer | None, visibility: Visibility) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from dashboard.api import schema
 from dashboard.api.filters import PodFilters
 from dashboard.api.framework import permissions
-from dashboard.api.framework.collection import EndpointSet, Objects, Orderings, Rows, Verbs
+from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
 from dashboard.api.framework.errors import Refusal
 from dashboard.api.framework.formats import EventStreamRenderer
 from dashboard.api.framework.parameters import read_boolean
@@ -26,14 +26,16 @@ from dashboard.api.pod_logs import (
     names_of,
 )
 from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.watch.endpoint import WATCH_PARAMETERS, ReadObjects, Stamps, Watched
 from scheduler.conf import is_kubernetes
-from scheduler.models import Pod
+from scheduler.models import Pod, PodGroup
+from scheduler.models.stamps import stamp_of
 from scheduler.selectors.jobs.log_pods import LogPods
 from scheduler.services.cluster import pod_logs
 from scheduler.services.jobs import podgroups
 
 
-class Pods(EndpointSet):
+class Pods(Watched):
     noun = "pod"
     takes_lists_in_steps = True
     lookups = ("namespace", "name")
@@ -59,7 +61,7 @@ class Pods(EndpointSet):
         "destroy": permissions.SUBMIT,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.Pod, many=True),
+        "list": Operation(schema.Pod, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
         "retrieve": Operation(schema.Pod),
         "create": Operation(schema.saved(schema.Pod), schema.PodManifest, 201, bulk=True),
         "destroy": Operation(schema.Gone),
@@ -89,6 +91,14 @@ class Pods(EndpointSet):
 
     def as_objects(self, rows: Rows) -> Objects:
         return [pod_object(pod) for pod in rows]
+
+    def stamped_list(self, most: int) -> tuple[Stamps, ReadObjects]:
+        """A pod shows names of its podgroup and its node, and its podgroup says why it waits."""
+        found = self.filter_rows(visible(Pod.objects.all(), self.access, "podgroup__queue"))
+        now = {"now": stamp_of(Pod), "group": stamp_of(PodGroup)}
+        rows = found.annotate(**now).values_list("id", "podgroup__name", *now)
+        stamps = {row[0]: row[1:] for row in rows.order_by("id")[:most]}
+        return stamps, _objects_by_key
 
     def create(self, request: Request) -> Response:
         return self.create_each(self._create_pod)
@@ -123,3 +133,8 @@ class Pods(EndpointSet):
         self.row_or_404()
         message = podgroups.delete_pod(namespace, name, by=self.actor, dry_run=self.dry_run)
         return self.response_with({"message": message, "dryRun": self.dry_run})
+
+
+def _objects_by_key(ids: list[int]) -> dict[int, dict[str, Any]]:
+    found = Pod.objects.select_related("podgroup__queue", "node", "pod_class")
+    return {pod.pk: pod_object(pod) for pod in found.filter(pk__in=ids)}

@@ -80,12 +80,15 @@ class ThreadedHandler(ASGIHandler):
         return response
 
     async def _stream(self, response: StreamingHttpResponse, receive: Any, send: Any) -> None:
-        """Until its end, or until nobody listens any more."""
+        """Until its end, until nobody listens any more, or until it is cut off."""
         async with ThreadSensitiveContext():
             sending = asyncio.create_task(self.send_response(response, send))
-            leaving = asyncio.create_task(receive())
-            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
-            leaving.cancel()
+            others = [asyncio.create_task(receive())]
+            if hasattr(response, "until_cut"):
+                others.append(asyncio.create_task(response.until_cut()))
+            await asyncio.wait([sending, *others], return_when=asyncio.FIRST_COMPLETED)
+            for other in others:
+                other.cancel()
             sending.cancel()  # does nothing to one that has ended
             with contextlib.suppress(asyncio.CancelledError):
                 await sending

@@ -50,6 +50,7 @@ TITLES = {
     405: "Method not allowed",
     406: "Not acceptable",
     409: "Conflict",
+    410: "Too old",
     412: "Changed meanwhile",
     413: "Too large",
     415: "Unsupported media type",

@@ -75,22 +75,22 @@ def count_request(key: str) -> int:
 
 
 def _count_in_redis(key: str) -> int:
-    name = f"fumarole:{_installation_key(settings.SECRET_KEY)}:rate:{key}"
-    with _redis_client(settings.REDIS_URL).pipeline(transaction=False) as both:
+    name = f"fumarole:{installation_key(settings.SECRET_KEY)}:rate:{key}"
+    with redis_client(settings.REDIS_URL).pipeline(transaction=False) as both:
         both.set(name, 0, ex=2 * _WINDOW, nx=True)
         both.incr(name)
         return int(both.execute()[1])
 
 
 @lru_cache(maxsize=4)
-def _redis_client(url: str) -> redis.Redis:
+def redis_client(url: str) -> redis.Redis:
     return redis.Redis.from_url(
         url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS
     )
 
 
 @lru_cache(maxsize=4)
-def _installation_key(secret: str) -> str:
+def installation_key(secret: str) -> str:
     """Several installations may share a Redis; each counts its own requests."""
     return hashlib.sha256(secret.encode()).hexdigest()[:12]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from dashboard.api.filters import QueueFilters
 from dashboard.api.framework import permissions
-from dashboard.api.framework.collection import EndpointSet, Names, Objects, Rows
+from dashboard.api.framework.collection import Names, Objects, Rows
 from dashboard.api.framework.errors import bad_parameter
 from dashboard.api.framework.fields import select_fields, wanted_fields
 from dashboard.api.framework.formats import CSVRenderer, Documents
@@ -29,6 +29,7 @@ from dashboard.api.queues.answers import (
 from dashboard.api.queues.operations import OPERATIONS
 from dashboard.api.queues.samples import MOST_SAMPLES, STEPS, last_samples, sample_rows
 from dashboard.api.schema.openapi import Operation
+from dashboard.api.watch.endpoint import ReadObjects, Stamps, Watched
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.charts import HISTORY_COLUMNS
 from scheduler.admission.reading.queue import queue_manifest
@@ -63,7 +64,20 @@ def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
     return objects
 
 
-class Queues(EndpointSet):
+def _stamps() -> dict[str, Any]:
+    """Of the queue and of its figures."""
+    return {"spec": stamp_of(Queue), "now": stamp_of(QueueFigures)}
+
+
+def _stamped(rows: Iterable[Mapping[str, Any]]) -> tuple[Stamps, ReadObjects]:
+    counts = queue_counts()
+    stamps = {}
+    for row in rows:
+        stamps[row["id"]] = (row["spec"], row["now"], counts.of(row["id"]))
+    return stamps, partial(_objects, counts)
+
+
+class Queues(Watched):
     noun = "queue"
     filter_class = QueueFilters
     search_fields = ("name",)
@@ -118,25 +132,21 @@ class Queues(EndpointSet):
     def _in_sight(self) -> QuerySet[Queue]:
         return visible_by_name(Queue.objects.all(), self.access, "name")
 
-    def list(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
+    def page(self, request: Request) -> Response:
         found = self.filter_rows(self._in_sight())
         if self.wants_plain_json:
             return self._cached_list(found)
         return self.paged_response(queue_values(found))
 
     def _cached_list(self, found: QuerySet[Queue]) -> Response:
-        pages, rows = self.stamped_page(
-            found,
-            "figures__session",
-            spec=stamp_of(Queue),
-            now=stamp_of(QueueFigures),
-        )
-        counts = queue_counts()
-        stamps = {}
-        for row in rows:
-            stamps[row["id"]] = (row["spec"], row["now"], counts.of(row["id"]))
-        texts = _JSON_CACHE.texts_of(stamps, partial(_objects, counts))
-        return Response(pages.json_page_of(texts))
+        pages, rows = self.stamped_page(found, "figures__session", **_stamps())
+        stamps, read = _stamped(rows)
+        return Response(pages.json_page_of(_JSON_CACHE.texts_of(stamps, read)))
+
+    def stamped_list(self, most: int) -> tuple[Stamps, ReadObjects]:
+        found = self.filter_rows(self._in_sight()).annotate(**_stamps())
+        rows = found.values("id", "figures__session", *_stamps())
+        return _stamped(rows.order_by("id")[:most])
 
     def as_objects(self, rows: Rows) -> Objects:
         counts = queue_counts()

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiExample
 from dashboard.api import schema
 from dashboard.api.queues.samples import MOST_SAMPLES, STEPS
 from dashboard.api.schema.openapi import Operation, query_parameter
+from dashboard.api.watch.endpoint import WATCH_PARAMETERS
 
 _EXAMPLE = OpenApiExample(
     "A team's queue",
@@ -57,7 +58,13 @@ _DELETE = Operation(
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "list": Operation(schema.Queue, many=True, summary="All queues that you may see"),
+    "list": Operation(
+        schema.Queue,
+        many=True,
+        summary="All queues that you may see",
+        errors=(410,),
+        parameters=WATCH_PARAMETERS,
+    ),
     "retrieve": _READ,
     "create": Operation(
         schema.saved(schema.Queue),

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from scheduler import notify
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import (
     Access,
@@ -431,6 +432,7 @@ def revoke_token(token: ApiToken, *, by: Actor, dry_run: bool = False) -> None:
         require_within_token(by, token.scopes, token.expires_at, "revoke a token")
     if token.revoked_at is None:
         ApiToken.objects.filter(pk=token.pk).update(revoked_at=timezone.now())
+        notify.access_changed()
         audit.record(
             by,
             "RevokeToken",

@@ -242,9 +242,15 @@ def _is_valid(token: ApiToken | None) -> bool:
 class Places:
     """Of one web process. A place is given back by the one who took it."""
 
-    def __init__(self, most: int = MOST_FOLLOWERS, most_of_one: int = MOST_OF_ONE_READER) -> None:
+    def __init__(
+        self,
+        most: int = MOST_FOLLOWERS,
+        most_of_one: int = MOST_OF_ONE_READER,
+        what: str = "logs",
+    ) -> None:
         self._most = most
         self._most_of_one = most_of_one
+        self._what = what
         self._taken: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -252,9 +258,11 @@ class Places:
         """Why there is none, in a sentence; "" where one was taken."""
         with self._lock:
             if self._taken[reader] >= self._most_of_one:
-                return f"You follow {self._most_of_one} logs already. Close one of them first."
+                return (
+                    f"You follow {self._most_of_one} {self._what} already. Close one of them first."
+                )
             if self._taken.total() >= self._most:
-                return f"{self._most} logs are followed already. Try again later."
+                return f"{self._most} {self._what} are followed already. Try again later."
             self._taken[reader] += 1
             return ""
 

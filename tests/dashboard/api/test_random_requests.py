@@ -151,6 +151,7 @@ def random_requests(role: str, world: World, examples: int) -> None:
                 case.query.pop(
                     "fields", None
                 )  # with it, parts that the shape requires are left out on purpose
+                case.query.pop("watch", None)  # with it, the answer has no end
             if known and case.path_parameters:
                 case.path_parameters = _known(operation.path, place, world) or case.path_parameters
             case.call_and_validate(headers=headers, checks=checks)

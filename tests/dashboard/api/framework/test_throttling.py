@@ -63,7 +63,7 @@ def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_
 def test_counts_are_forgotten_after_their_minute(redis_server: RedisServer):
     throttling.count_request("user-2:7")
 
-    connection = throttling._redis_client(redis_server.url)
+    connection = throttling.redis_client(redis_server.url)
     (name,) = connection.keys("fumarole:*:rate:user-2:7")
     assert 60 < connection.ttl(name) <= 120
 
