@@ -19,6 +19,7 @@ pages_and_api = http_application()  # loads the apps, so it comes before anythin
 
 import dashboard.urls  # noqa: E402, F401  every page and its view now, not with the first request
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
+from dashboard.live.tokens import tokens_or  # noqa: E402
 
 # The same hosts that may ask for pages, and the same foreign origins that may post to them.
 allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]
@@ -26,8 +27,9 @@ allowed_origins = [*settings.ALLOWED_HOSTS, *settings.CSRF_TRUSTED_ORIGINS]
 application = ProtocolTypeRouter(
     {
         "http": pages_and_api,
-        "websocket": OriginValidator(
-            CookieMiddleware(URLRouter(websocket_urlpatterns)), allowed_origins
+        "websocket": tokens_or(
+            OriginValidator(CookieMiddleware(URLRouter(websocket_urlpatterns)), allowed_origins),
+            URLRouter(websocket_urlpatterns),
         ),
     }
 )

@@ -37,7 +37,10 @@ class Client:
         session_key: str | None,
         send: Send,
         visible: VisibleQueues = None,
+        token: int | None = None,
     ) -> None:
+        """A page has the key of its session, a program the number of its token."""
+        self.token = token
         self.user = user
         self.session_key = session_key
         self.visible = visible

@@ -8,23 +8,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
-from channels.layers import get_channel_layer
 from django.contrib.auth import get_user_model
 from django.db import connections
 
 from dashboard.live.client import Client
 from dashboard.live.identity import signed_in
+from dashboard.live.news import hear_news, keep_going
+from dashboard.live.readers import Reader, access_now
 from dashboard.live.redis_log import ShortRedisErrors
 from dashboard.live.redis_watch import RedisWatch, set_away
 from dashboard.live.topics import VisibleQueues, may_follow, read_topics, topics_touched
 from dashboard.live.updates import Rows, Topic, Update, encode_tail
-from scheduler.notify import NEWS_GROUP
 from scheduler.selectors.accounts.access import sights_of
 
 logger = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class Hub:
             self._check_access,
             self._watch_redis,
         ):
-            self._tasks.append(asyncio.create_task(_keep_going(work)))
+            self._tasks.append(asyncio.create_task(keep_going(work)))
 
     def _stop_work(self) -> None:
         for task in self._tasks:
@@ -132,37 +133,13 @@ class Hub:
     # Hearing what changed
 
     async def _hear_changes(self) -> None:
-        """Mark the topics that changed.
-
-        The channel layer subscribes again by itself when Redis comes back.
-        """
-        layer = get_channel_layer()
-        channel = await self._join_group(layer)
-        self._mark_changed(self.topics)  # what happened before we listened
-        try:
-            while True:
-                message = await layer.receive(channel)
-                if "access" in message["changed"]:
-                    self._access_changed.set()
-                self._mark_changed(topics_touched(message["changed"], self.topics))
-        finally:
-            with contextlib.suppress(Exception):  # if Redis is away, there is nothing to leave
-                await layer.group_discard(NEWS_GROUP, channel)
-
-    async def _join_group(self, layer: Any) -> str:
-        while True:
-            try:
-                channel: str = await layer.new_channel("live")
-                await layer.group_add(NEWS_GROUP, channel)
-            except Exception as problem:
-                logger.warning(
-                    "Redis does not answer (%s); looking every %g s instead, and trying again.",
-                    problem,
-                    SWEEP_SECONDS,
-                )
-                await asyncio.sleep(1)
-            else:
-                return channel
+        """Mark the topics that changed."""
+        async for changed in hear_news("live"):
+            if not changed:
+                self._mark_changed(self.topics)  # what happened before we listened
+            if "access" in changed:
+                self._access_changed.set()
+            self._mark_changed(topics_touched(changed, self.topics))
 
     def _mark_changed(self, names: Iterable[str]) -> None:
         self._changed_topics.update(names)
@@ -245,13 +222,16 @@ class Hub:
     async def _check_clients(self) -> None:
         clients = list(self.clients)
         try:
-            valid_sessions, visible_by_user = await self._in_thread(_read_access, clients)
+            now = await self._in_thread(_read_access, clients)
         except Exception as problem:
             logger.warning("Sessions of open pages could not be checked: %s", problem)
             return
         for client in clients:
-            visible = visible_by_user.get(client.user.pk, NOTHING)
-            if client.session_key and client.session_key not in valid_sessions:
+            if client.token is not None:
+                visible = now.by_token.get(client.token, NOTHING)
+            else:
+                visible = now.by_user.get(client.user.pk, NOTHING)
+            if not now.is_valid(client):
                 client.close(SIGNED_OUT)
             elif client.visible != visible:
                 self._change_visible(client, visible)
@@ -266,19 +246,27 @@ class Hub:
                 client.refuse_topic(name, "You may no longer follow this topic.")
 
 
-def _read_access(clients: list[Client]) -> tuple[set[str], dict[Any, VisibleQueues]]:
-    """Which sessions are still valid, and what each user may see now."""
+@dataclass(frozen=True, slots=True)
+class _AccessNow:
+    """Which sessions and tokens are still valid, and what each user and each token may see."""
+
+    sessions: frozenset[str]
+    by_user: dict[Any, VisibleQueues]
+    by_token: dict[int, VisibleQueues]
+
+    def is_valid(self, client: Client) -> bool:
+        if client.token is not None:
+            return client.token in self.by_token
+        return not client.session_key or client.session_key in self.sessions
+
+
+def _read_access(clients: list[Client]) -> _AccessNow:
     keys = {client.session_key for client in clients if client.session_key}
     # Accounts are read again: not only their roles may have changed.
     users = get_user_model().objects.in_bulk({client.user.pk for client in clients})
-    return set(signed_in(keys)), sights_of(users.values())
-
-
-async def _keep_going(work: Callable[[], Awaitable[None]]) -> None:
-    """Start again after a bug: open pages must not go quiet because of one bad message."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            logger.exception("Telling open pages what changed failed; it starts again.")
-            await asyncio.sleep(1)
+    programs = {Reader(client.user.pk, client.token) for client in clients if client.token}
+    by_token: dict[int, VisibleQueues] = {}
+    for reader, access in access_now(programs).items():
+        if reader.token is not None:
+            by_token[reader.token] = access.visible
+    return _AccessNow(frozenset(signed_in(keys)), sights_of(users.values()), by_token)

@@ -18,7 +18,8 @@ from django.db import DatabaseError
 
 from dashboard.live.client import Client
 from dashboard.live.hub import SIGNED_OUT, Hub
-from dashboard.live.identity import Identification, Visitor
+from dashboard.live.identity import Identification
+from dashboard.live.tokens import chosen_protocol, shown_token, visitor_with
 from dashboard.live.topics import may_follow
 from scheduler.outages import in_a_line
 
@@ -35,24 +36,35 @@ _MOST_TOPICS = 64
 
 async def live_socket(scope: Message, receive: Receive, send: Send) -> None:
     await receive()  # websocket.connect
-    key = scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
     try:
-        visitor = await _visitor_of(key)
+        client = await _client_of(scope, send)
     except DatabaseError as problem:
         logger.warning("No page can be connected just now: %s", in_a_line(problem))
         await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
         return
-    if visitor is None:
+    if client is None:
         await send({"type": "websocket.close", "code": SIGNED_OUT})
         return
-    await send({"type": "websocket.accept"})
-    await _serve_client(Client(visitor.user, key, send, visitor.visible), receive)
+    await send({"type": "websocket.accept", "subprotocol": chosen_protocol(scope)})
+    await _serve_client(client, receive)
 
 
-async def _visitor_of(session_key: str) -> Visitor | None:
-    if not session_key:
+async def _client_of(scope: Message, send: Send) -> Client | None:
+    """None where nobody is signed in."""
+    secret = shown_token(scope)
+    if secret is not None:
+        found = await visitor_with(secret)
+        if found is None:
+            return None
+        visitor, token = found
+        return Client(visitor.user, None, send, visitor.visible, token)
+    key = scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
+    if not key:
         return None
-    return await Identification.of_this_loop().visitor_of(session_key)
+    page = await Identification.of_this_loop().visitor_of(key)
+    if page is None:
+        return None
+    return Client(page.user, key, send, page.visible)
 
 
 async def _serve_client(client: Client, receive: Receive) -> None:
