@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+
+from dashboard.cli.problems import usage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +33,37 @@ class Format(StrEnum):
     NAME = "name"
 
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="The form of the answer.")]
+def read_form(text: str) -> Format:
+    """What `-o` says. A form of one's own stands where JSON stands."""
+    if text in tuple(Format):
+        return Format(text)
+    from dashboard.cli.forms import own_form
+
+    form = own_form(text)
+    if form is None:
+        raise usage(
+            f"-o is “{text[:40]}”; write table, wide, json, yaml, name, jsonpath=TEMPLATE, "
+            "jsonpath-file=FILE, custom-columns=TITLE:PATH,… or custom-columns-file=FILE."
+        )
+    return cast(Format, form)
+
+
+def _complete_forms(incomplete: str) -> list[str]:
+    known = [*Format, "jsonpath=", "jsonpath-file=", "custom-columns=", "custom-columns-file="]
+    return [str(form) for form in known if form.startswith(incomplete)]
+
+
+Output = Annotated[
+    Format,
+    typer.Option(
+        "--output",
+        "-o",
+        parser=read_form,
+        autocompletion=_complete_forms,
+        metavar="FORM",
+        help="table, wide, json, yaml, name, jsonpath=… or custom-columns=… (also from a FILE).",
+    ),
+]
 PLAIN_FORMATS = (Format.JSON, Format.YAML, Format.NAME)
 
 STATE_STYLES = {
@@ -122,7 +154,7 @@ def show(
     table: Callable[[Sequence[Mapping[str, Any]], bool], Table],
 ) -> None:
     """A list of objects in the form asked for. `table(objects, wide)` makes the table."""
-    if form is Format.JSON:
+    if form == Format.JSON:
         show_value({"apiVersion": "v1", "kind": "List", "items": list(objects)}, form)
     elif form is Format.YAML:
         line(yaml_documents(objects).rstrip("\n"))
@@ -143,7 +175,9 @@ def show_saved(saved: Mapping[str, Any], form: Format) -> None:
 
 def show_value(value: Any, form: Format) -> None:
     """One value as JSON or YAML; with `-o name` its kind and name."""
-    if form is Format.NAME:
+    if hasattr(form, "text_for"):
+        typer.echo(harmless(form.text_for(value)), nl=False)
+    elif form is Format.NAME:
         line(name_of(value))
     elif form is Format.YAML:
         line(to_yaml(value).rstrip("\n"))

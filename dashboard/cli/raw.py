@@ -92,7 +92,7 @@ def ask(
     if dry_run:
         parameters["dry_run"] = "true"
     answer = api().ask(verb, where, parameters, _read_body(data, file))
-    if form is not Format.YAML:
+    if form not in (Format.JSON, Format.YAML):
         form = Format.JSON
     output.show_value(answer, form)
 

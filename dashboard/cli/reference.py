@@ -45,6 +45,11 @@ The token is that of `--token-file`, `VCCTL_TOKEN`, `VCCTL_TOKEN_FILE` or the co
 
 In a pipe, `-o table` has Volcano's layout, byte for byte. A value that fills its column is still followed by a space. On a terminal the
 same columns have colours, and trees have bars. `-o wide` adds columns, `-o json|yaml` gives the API's objects, `-o name` one name a line.
+
+`-o jsonpath=TEMPLATE` and `-o custom-columns=TITLE:PATH,…` work as in kubectl wherever `-o json` does; `jsonpath-file=FILE` and
+`custom-columns-file=FILE` read them from a file. A list is `{{"kind": "List", "items": […]}}`. Templates have `{{range .items[*]}}…{{end}}`, indexes and slices (`[0]`, `[-1]`, `[0:5:2]`),
+unions (`['a','b']`), filters (`[?(@.spec.weight>2)]`), `..` and `{{"\n"}}`; a dot in a key is written `\\.`. Go templates are not read.
+
 Answers go to standard output, warnings and errors to standard error. `NO_COLOR` switches colours off.
 
 `vcctl` asks before it does something that cannot be undone. On a terminal it also asks before it closes or suspends a queue with

@@ -87,7 +87,12 @@ def _used_of_total(status: Row, resource: str) -> str:
 def list_nodes(
     selector: Annotated[
         str,
-        typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only nodes with this label."),
+        typer.Option(
+            "--selector",
+            "-l",
+            metavar="SELECTOR",
+            help="Only nodes with these labels: a=b,c!=d,e in (x,y),f notin (z),g,!h.",
+        ),
     ] = "",
     form: Output = Format.TABLE,
     stay: Watch = False,

@@ -254,7 +254,7 @@ def export(
 
 
 def _show_items(items: Sequence[Row], form: Format) -> None:
-    if form is Format.JSON:
+    if form == Format.JSON:
         output.show_value({"apiVersion": "v1", "kind": "List", "items": list(items)}, form)
         return
     for item in items:

@@ -79,6 +79,16 @@ NameLike = Annotated[
     str, typer.Option("--selector", metavar="TEXT", help="Only jobs whose name contains this.")
 ]
 
+Labels = Annotated[
+    str,
+    typer.Option(
+        "--label-selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Only jobs with these labels: a=b,c!=d,e in (x,y),f notin (z),g,!h.",
+    ),
+]
+
 
 def job_row(job: Row) -> list[object]:
     """Volcano's columns."""
@@ -144,12 +154,13 @@ def matching_jobs(
     phase: str,
     scheduler: str,
     like: str,
+    labels: str = "",
 ) -> list[dict[str, Any]]:
     """As Volcano: the scheduler's name is compared, and any part of a name will do."""
     where = namespace
     if everywhere:
         where = ""
-    found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like)
+    found = api().all("jobs/", queue=queue, namespace=where, phase=phase, search=like, label=labels)
     jobs = []
     for job in found:
         if like in job["metadata"]["name"]:
@@ -170,6 +181,8 @@ def _scheduler_of(job: Row) -> str:
     "vcctl job list",
     "vcctl job list --all-namespaces --queue team-a -o wide",
     "vcctl job list -n research --phase Pending --watch",
+    "# by their labels, and only what you want to see of them",
+    "vcctl job list -l 'team=vision,!old' -o custom-columns=NAME:.metadata.name,QUEUE:.spec.queue",
 )
 def list_jobs(
     queue: QueueFilter = "",
@@ -183,6 +196,7 @@ def list_jobs(
     ] = "",
     scheduler: Scheduler = "",
     like: NameLike = "",
+    labels: Labels = "",
     form: Output = Format.TABLE,
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
@@ -193,7 +207,7 @@ def list_jobs(
     """
 
     def draw() -> None:
-        found = matching_jobs(queue, namespace, everywhere, phase, scheduler, like)
+        found = matching_jobs(queue, namespace, everywhere, phase, scheduler, like, labels)
         output.show(found, form, lambda jobs, wide: job_table(jobs, wide, everywhere))
 
     draw_or_watch(draw, stay, interval)

@@ -48,7 +48,13 @@ _WIDE = (
     *WIDE_COLUMNS,
 )
 Selector = Annotated[
-    str, typer.Option("--selector", "-l", metavar="KEY=VALUE", help="Only queues with this label.")
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Only queues with these labels: a=b,c!=d,e in (x,y),f notin (z),g,!h.",
+    ),
 ]
 States = Annotated[
     str,
@@ -103,6 +109,7 @@ def queue_table(queues: Sequence[Row], wide: bool) -> Table:
     "vcctl queue list",
     "vcctl queue list --state Closing,Closed -o name",
     "vcctl queue list -o wide --watch",
+    "vcctl queue list -l 'team,!old' -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'",
 )
 def list_queues(
     state: States = "",
