@@ -66,6 +66,7 @@ COMMANDS: Final = {
     "loans": "records.loans",
     "report": "records.report",
     "api": "raw",
+    "mcp": "assistants",
     "login": "accounts.login",
     "whoami": "accounts.login",
     "completion": "shells",
