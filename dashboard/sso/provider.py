@@ -1,7 +1,8 @@
-"""The provider of the settings, with every claim verified: signature, issuer, audience, times."""
+"""The provider of the settings. Verified are signature, issuer, audience, times and nonce."""
 
 from __future__ import annotations
 
+import secrets
 import time
 from typing import Any, Final
 
@@ -61,9 +62,11 @@ class VerifyingAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # all
                 "Its answer has no id_token.",
                 "An admin has to allow the scope openid for this client.",
             )
-        claims = self.verified_claims(id_token)
+        of_token = self.verified_claims(id_token)
+        claims = dict(of_token)
         if self.openid_config.get("userinfo_endpoint"):
-            claims |= self._user_info(token.token, claims["sub"])
+            claims |= self._user_info(token.token, of_token["sub"])
+        claims["nonce"] = of_token.get("nonce")  # the signed one
         request.sign_on = {"id_token": id_token}  # type: ignore[attr-defined]
         return self.get_provider().sociallogin_from_response(request, {"userinfo": claims})
 
@@ -143,6 +146,25 @@ def clocks_differ(id_token: str) -> SignOnProblem:
 class SignOnProvider(OpenIDConnectProvider):  # type: ignore[misc]  # allauth has no types
     oauth2_adapter_class = VerifyingAdapter
     pkce_enabled_default = True
+
+    def redirect(self, request: HttpRequest, process: str, *given: Any, **more: Any) -> Any:
+        """As allauth's, which knows no nonce: it is kept beside the state of this sign-on."""
+        nonce = secrets.token_urlsafe(32)
+        asked = {**self.get_auth_params(), "nonce": nonce}
+        return super().redirect(request, process, *given, auth_params=asked, nonce=nonce, **more)
+
+
+def require_nonce(claims: dict[str, Any], state: dict[str, Any]) -> None:
+    """The token was made for this sign-on, and is none of another that somebody got hold of."""
+    expected = state.get("nonce") or ""
+    if not expected or not secrets.compare_digest(str(claims.get("nonce")), expected):
+        raise SignOnProblem(
+            "The token is of another sign-on",
+            "Its nonce is not the one that was sent with this sign-on.",
+            "Begin again at the sign-in page. If it happens again, an admin has to look at the "
+            "provider.",
+            400,
+        )
 
 
 def visitor_of(claims: dict[str, Any]) -> Visitor:

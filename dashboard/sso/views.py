@@ -23,7 +23,7 @@ from dashboard.http.access import page
 from dashboard.http.sign_in import go_on
 from dashboard.sso import problems
 from dashboard.sso.problems import SignOnProblem, problem_page
-from dashboard.sso.provider import PROVIDER_ID, VerifyingAdapter, visitor_of
+from dashboard.sso.provider import PROVIDER_ID, VerifyingAdapter, require_nonce, visitor_of
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.conf import CREATE_MAPPED, conf
@@ -105,6 +105,7 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 def let_in(request: HttpRequest, claims: dict[str, Any], state: dict[str, Any]) -> HttpResponse:
     """The provider has said who they are. Their account, their roles, and in."""
+    require_nonce(claims, state)
     visitor = visitor_of(claims)
     if state.get("process") == "connect":
         return _link(request, visitor, state)

@@ -48,6 +48,7 @@ class Provider:
     secret: str = SECRET
     issuer_said: str = ""
     clock_ahead: float = 0.0
+    nonce_said: str | None = None
     has_sign_out: bool = True
     refuses: str = ""
     status: int = 200
@@ -77,7 +78,8 @@ class Provider:
         public = jwt.algorithms.RSAAlgorithm.to_jwk(signing_key().public_key(), as_dict=True)
         return {"keys": [{**public, "kid": "1", "use": "sig", "alg": "RS256"}]}
 
-    def id_token(self) -> str:
+    def id_token(self, asked: dict[str, str]) -> str:
+        """With the nonce that was asked with, as the standard says."""
         now = time.time() + self.clock_ahead
         claims = {
             "iss": self.issuer,
@@ -85,6 +87,7 @@ class Provider:
             "sub": self.subject,
             "iat": int(now),
             "exp": int(now) + 300,
+            "nonce": asked.get("nonce") if self.nonce_said is None else self.nonce_said,
         }
         return jwt.encode(claims, self.key, algorithm="RS256", headers={"kid": "1"})
 
@@ -139,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._say({"error": "invalid_grant"}, 400)
         else:
             answer = {"access_token": "a", "token_type": "Bearer"}
-            self._say({**answer, "id_token": self.provider.id_token()})
+            self._say({**answer, "id_token": self.provider.id_token(asked)})
 
     def _say(self, body: dict[str, Any], status: int = 200) -> None:
         content = json.dumps(body).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -318,6 +319,29 @@ def test_a_token_with_a_foreign_signature(
 
     assert answer.status_code == 502
     assert "The token cannot be trusted" in text(answer)
+
+
+@pytest.mark.parametrize("nonce", ["", "of-another-sign-on"])
+def test_a_token_of_another_sign_on(
+    client: Client, provider: Provider, mapping: GroupMapping, nonce: str
+):
+    provider.nonce_said = nonce
+
+    answer = sign_on(client)
+
+    assert answer.status_code == 400
+    assert "The token is of another sign-on" in text(answer)
+    assert "_auth_user_id" not in client.session
+
+
+def test_a_nonce_of_the_user_info_does_not_count(
+    client: Client, provider: Provider, mapping: GroupMapping
+):
+    there = client.get("/accounts/sign-on/")["Location"]
+    provider.nonce_said = "of-another-sign-on"
+    provider.claims["nonce"] = parse_qs(urlsplit(there).query)["nonce"][0]
+
+    assert come_back(client, there).status_code == 400
 
 
 @pytest.mark.parametrize(("error", "status"), [("access_denied", 403), ("server_error", 502)])
