@@ -3,6 +3,8 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from scheduler.models.quiet_migrations import FillRows, TogetherOnce
+
 
 STORE = """
 UPDATE scheduler_podgroup SET size = counted.size
@@ -24,8 +26,6 @@ def store_sizes(PodGroup, schema_editor, groups):
 
 def count_pods(apps, schema_editor):
     """Of gangs that live: those of a job have as many as its tasks say, others as many as there are.
-
-    Many rows in one statement: the table is locked meanwhile.
     """
     PodGroup = apps.get_model("scheduler", "PodGroup")
     Pod = apps.get_model("scheduler", "Pod")
@@ -46,54 +46,61 @@ def count_pods(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
+    atomic = False  # the pods are counted without the lock of the new column
 
     dependencies = [
         ('scheduler', '0016_deleted_queues'),
     ]
 
     operations = [
-        migrations.CreateModel(
-            name='UnmadePods',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('task', models.CharField(blank=True, default='', max_length=63)),
-                ('next_index', models.PositiveIntegerField(default=0)),
-                ('end_index', models.PositiveIntegerField()),
+        TogetherOnce(
+            [
+                migrations.CreateModel(
+                    name='UnmadePods',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('task', models.CharField(blank=True, default='', max_length=63)),
+                        ('next_index', models.PositiveIntegerField(default=0)),
+                        ('end_index', models.PositiveIntegerField()),
+                    ],
+                    options={
+                        'ordering': ('id',),
+                    },
+                ),
+                migrations.RemoveIndex(
+                    model_name='podgroup',
+                    name='scheduler_p_queue_i_d91237_idx',
+                ),
+                migrations.AddField(
+                    model_name='podgroup',
+                    name='size',
+                    field=models.PositiveIntegerField(default=0),
+                ),
+                migrations.AlterField(
+                    model_name='podgroup',
+                    name='owner',
+                    field=models.CharField(blank=True, default='', max_length=150),
+                ),
+                migrations.AddIndex(
+                    model_name='podgroup',
+                    index=models.Index(fields=['queue', 'phase', 'size'], name='podgroup_backlog_of_queue'),
+                ),
+                migrations.AddIndex(
+                    model_name='podgroup',
+                    index=models.Index(fields=['owner', 'phase', 'size'], name='podgroup_backlog_of_owner'),
+                ),
+                migrations.AddField(
+                    model_name='unmadepods',
+                    name='podgroup',
+                    field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='unmade_pods', to='scheduler.podgroup'),
+                ),
+                migrations.AddConstraint(
+                    model_name='unmadepods',
+                    constraint=models.UniqueConstraint(fields=('podgroup', 'task'), name='unmade_pods_once_a_task'),
+                ),
             ],
-            options={
-                'ordering': ('id',),
-            },
+            table='scheduler_podgroup',
+            column='size',
         ),
-        migrations.RemoveIndex(
-            model_name='podgroup',
-            name='scheduler_p_queue_i_d91237_idx',
-        ),
-        migrations.AddField(
-            model_name='podgroup',
-            name='size',
-            field=models.PositiveIntegerField(default=0),
-        ),
-        migrations.AlterField(
-            model_name='podgroup',
-            name='owner',
-            field=models.CharField(blank=True, default='', max_length=150),
-        ),
-        migrations.AddIndex(
-            model_name='podgroup',
-            index=models.Index(fields=['queue', 'phase', 'size'], name='podgroup_backlog_of_queue'),
-        ),
-        migrations.AddIndex(
-            model_name='podgroup',
-            index=models.Index(fields=['owner', 'phase', 'size'], name='podgroup_backlog_of_owner'),
-        ),
-        migrations.AddField(
-            model_name='unmadepods',
-            name='podgroup',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='unmade_pods', to='scheduler.podgroup'),
-        ),
-        migrations.AddConstraint(
-            model_name='unmadepods',
-            constraint=models.UniqueConstraint(fields=('podgroup', 'task'), name='unmade_pods_once_a_task'),
-        ),
-        migrations.RunPython(count_pods, migrations.RunPython.noop),
+        FillRows(count_pods),
     ]
