@@ -80,8 +80,9 @@ class Images:
         text = f"[global]\ncert = {_CERTIFICATES}\n"
         (root / "etc/pip.conf").write_text(text)
 
-    def build(self, dockerfile: Path, folder: Path, name: str) -> None:
-        options = ("--isolation=chroot", "--pull-never", "--quiet", f"--file={dockerfile}")
+    def build(self, dockerfile: Path, folder: Path, name: str, extras: str = "") -> None:
+        options = ["--isolation=chroot", "--pull-never", "--quiet", f"--file={dockerfile}"]
+        options.append(f"--build-arg=EXTRAS={extras}")
         self._buildah("bud", *options, f"--tag={name}", str(folder))
 
     def settings_of(self, name: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from tests.running import BASE, PATIENCE_SECONDS, random_port
 
 DEPLOY = BASE / "deploy"
 IMAGE = "fumarole:check"
+WITH_EXTRAS = "fumarole:check-extras"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 _GRACE_SECONDS = 30
 _NOT_IN_AN_IMAGE = ("tests", "var", ".git", "deploy/kubernetes/secrets")
@@ -59,6 +60,11 @@ def check(images: Images, folder: Path) -> None:
         inside = stack.enter_context(ready_to_run(root, settings, folder))
         try_to_write(inside)
         run_all(inside, folder)
+        refuses_sign_on(inside)
+    say("deploy/Dockerfile with all extras, by buildah")
+    images.build(DEPLOY / "Dockerfile", BASE, WITH_EXTRAS, extras="sso notices kubernetes")
+    with images.mounted(WITH_EXTRAS) as root:
+        has_extras(Contained(root, inside.var, inside.sockets, inside.environment))
     say("all is well")
 
 
@@ -79,6 +85,25 @@ def look_into(root: Path) -> None:
     expect(not written, "the processes own nothing of what they run")
     total = sum(file.lstat().st_size for file in (root / "opt").rglob("*") if file.is_file())
     say(f"/opt has {total // 1_000_000} MB")
+
+
+def refuses_sign_on(inside: Contained) -> None:
+    tried = _with_sign_on(inside).run("python", "manage.py", "check")
+    said = "the packages for single sign-on are not installed"
+    expect(said in tried.stderr, f"without the extra a provider is refused: {tried.stderr[-200:]}")
+
+
+def has_extras(inside: Contained) -> None:
+    tried = _with_sign_on(inside).run("python", "manage.py", "check")
+    expect(tried.returncode == 0, f"with the extra a provider is taken: {tried.stderr[-200:]}")
+    found = inside.run("python", "-c", "import allauth, apprise, kubernetes")
+    expect(found.returncode == 0, f"all extras are there: {found.stderr[-200:]}")
+
+
+def _with_sign_on(inside: Contained) -> Contained:
+    names = {"SSO_ISSUER": "https://sso.example.com", "SSO_CLIENT_ID": "f"}
+    environment = inside.environment | names | {"SSO_CLIENT_SECRET": "s"}
+    return Contained(inside.root, inside.var, inside.sockets, environment)
 
 
 @contextmanager

@@ -106,6 +106,26 @@ def test_values_find_their_way(helm: Path):
     assert ("Deployment", "fumarole-webhooks") not in found
 
 
+def test_sign_on_is_set_by_values(helm: Path):
+    values = "signOn.issuer=https://sso.example.com,signOn.clientId=us,signOn.name=Example"
+    objects = rendered(helm, f"--set={values},publicUrl=https://queues.example.com")
+
+    (settings,) = [each["data"] for each in objects if each["kind"] == "ConfigMap"]
+    assert {name: value for name, value in settings.items() if name.startswith("SSO_")} == {
+        "SSO_ISSUER": "https://sso.example.com",
+        "SSO_CLIENT_ID": "us",
+        "SSO_NAME": "Example",
+    }
+    assert settings["PUBLIC_URL"] == "https://queues.example.com"
+
+
+def test_sign_on_without_a_client_is_refused(helm: Path):
+    done = run(helm, "template", "fumarole", str(CHART), "--set=signOn.issuer=https://a.example")
+
+    assert done.returncode != 0
+    assert "signOn.clientId is needed" in done.stderr
+
+
 def test_a_mode_that_there_is_not_is_refused(helm: Path):
     done = run(helm, "template", "fumarole", str(CHART), "--set=mode=both")
 

@@ -148,7 +148,16 @@ def test_the_dockerfile_has_none_of_the_usual_mistakes():
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     orders = {line.split()[0] for line in lines}
 
-    assert orders <= {"FROM", "RUN", "COPY", "ENV", "WORKDIR", "USER", "CMD"}  # no ADD, no shell
+    assert orders <= {
+        "FROM",
+        "ARG",
+        "RUN",
+        "COPY",
+        "ENV",
+        "WORKDIR",
+        "USER",
+        "CMD",
+    }  # no ADD, no shell
     for line in lines:
         order, *words = line.split()
         if order == "FROM":
@@ -164,6 +173,28 @@ def test_the_dockerfile_has_none_of_the_usual_mistakes():
             assert words[0].startswith("["), "a shell would not pass signals on"
     secrets = [line for line in lines if line.startswith("ENV") and "SECRET" in line]
     assert secrets == []
+
+
+def test_the_image_can_have_every_extra_and_has_none_unasked():
+    """`make image-check` builds it both ways."""
+    text = (DEPLOY / "Dockerfile").read_text()
+    extras = {file.stem.removeprefix("requirements-") for file in BASE.glob("requirements-*.txt")}
+
+    copied = set(re.findall(r"^COPY requirements-(\w+)\.txt", text, re.MULTILINE))
+
+    assert copied == extras - {"dev"}
+    assert 'ARG EXTRAS=""' in text.splitlines()
+
+
+def test_compose_passes_every_setting_of_sign_on_on():
+    documented = set(
+        re.findall(r"`(SSO_\w+)`", (BASE / "docs/how-to/single-sign-on.md").read_text())
+    )
+    given = COMPOSE["services"]["web"]["environment"]
+
+    assert COMPOSE["services"]["prepare"]["build"]["args"] == {"EXTRAS": "${EXTRAS:-}"}
+    for name in documented:
+        assert given[name] == f"${{{name}:-}}"
 
 
 def test_the_image_starts_the_web_process():

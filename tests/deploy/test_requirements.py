@@ -21,6 +21,8 @@ BASE = Path(__file__).resolve().parent.parent.parent
 WANTED = {
     "requirements.txt": "run.in",
     "requirements-kubernetes.txt": "kubernetes.in",
+    "requirements-notices.txt": "notices.in",
+    "requirements-sso.txt": "sso.in",
     "requirements-dev.txt": "dev.in",
     "requirements/redis-server.txt": "redis-server.in",
 }
@@ -98,7 +100,7 @@ def test_newer_pythons_get_the_same_redis_server():
     )
 
 
-@pytest.mark.parametrize("compiled", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("compiled", [name for name in WANTED if "redis-server" not in name])
 def test_whatever_is_needed_by_what_is_needed_is_pinned_as_it_is_installed(compiled: str):
     pins = _pins(compiled)
 
