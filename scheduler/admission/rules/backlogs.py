@@ -136,15 +136,16 @@ def check_backlogs(
         line = _Line(queue, field, "of_user", of=f" of {facts.user}")
         yield from _check_limits(line, facts.user_backlog, more, most)
     for above in facts.queue_limits.get(queue, ()):
-        yield from _check_queue_limits(above, facts.user, field, more)
+        is_above = above.queue != queue
+        yield from _check_queue_limits(above, facts.user, field, more, is_above=is_above)
 
 
 def _check_queue_limits(
-    limits: QueueLimits, user: str, field: str, more: Mapping[str, int]
+    limits: QueueLimits, user: str, field: str, more: Mapping[str, int], *, is_above: bool
 ) -> Iterator[Violation]:
     name = limits.queue
     most = {"job": limits.max_waiting_jobs or 0, "pod": limits.max_waiting_pods or 0}
-    line = _Line(name, field, "in_queue", after=f" in {name}", is_own=True)
+    line = _Line(name, field, "in_queue", f" in {name}", is_own=True, is_secret=is_above)
     yield from _check_limits(line, limits.waiting, more, most)
     if user:
         most = {
@@ -175,9 +176,10 @@ class _Line:
     queue: str
     field: str
     whose: str  # as the rule's name has it
-    of: str = ""  # words behind what is counted
     after: str = ""  # words behind the verb
+    of: str = ""  # words behind what is counted
     is_own: bool = False  # the queue itself names the limit
+    is_secret: bool = False  # others' work counts too: how much there is, is not told
 
     def source(self, unit: str) -> _Source:
         if not self.is_own:
@@ -202,10 +204,21 @@ def _check_limit(
 ) -> Iterator[Violation]:
     if not limit or not more or waiting + more <= limit:
         return
-    now = f"{waiting:,} {unit}s{line.of} already wait{line.after}"
-    if waiting == 1:
-        now = f"1 {unit}{line.of} already waits{line.after}"
-    message = f"{now}; with {more:,} more there would be more than the limit of {limit:,}."
+    message = (
+        f"{_now(line, unit, waiting)}; "
+        f"with {more:,} more there would be more than the limit of {limit:,}."
+    )
+    if line.is_secret:
+        message = (
+            f"With {more:,} more, "
+            f"there would be more than the {limit:,} {unit}s that may wait{line.after}."
+        )
     source = line.source(unit)
     fix = f"wait until some have started, cancel some, or ask an admin to raise {source}"
     yield Violation(f"too_many_waiting_{unit}s_{line.whose}", line.queue, line.field, message, fix)
+
+
+def _now(line: _Line, unit: str, waiting: int) -> str:
+    if waiting == 1:
+        return f"1 {unit}{line.of} already waits{line.after}"
+    return f"{waiting:,} {unit}s{line.of} already wait{line.after}"

@@ -56,6 +56,9 @@ class Resource:
         return f"/apis/{self.group}/{self.version}"
 
 
+WHO_AM_I: Final = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
 PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
 NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

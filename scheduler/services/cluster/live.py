@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from scheduler.clusters.kubernetes.client import Timeouts
 from scheduler.clusters.kubernetes.credentials import CredentialsError
 from scheduler.clusters.kubernetes.errors import ApiError
 from scheduler.clusters.kubernetes.read.workloads import read_queue
-from scheduler.clusters.kubernetes.resources import QUEUES
+from scheduler.clusters.kubernetes.resources import QUEUES, WHO_AM_I
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.clusters.kubernetes.watch import UNREADABLE
 from scheduler.outages import Outage, in_a_line
@@ -31,6 +32,22 @@ def live_queues() -> list[QueueObject] | None:
         return None
     _away.over()
     return list(_readable(found))
+
+
+def own_account() -> str:
+    """What the cluster calls the account of this console; empty if it cannot be asked."""
+    try:
+        return _own_account()
+    except (ApiError, CredentialsError) as problem:
+        _away.noticed("The API server cannot be asked who we are: %s", in_a_line(problem))
+        return ""
+
+
+@cache
+def _own_account() -> str:
+    question = {"apiVersion": WHO_AM_I.api_version, "kind": WHO_AM_I.kind}
+    answer = api_server(_TIMEOUTS).create(WHO_AM_I, question)
+    return str(answer["status"]["userInfo"]["username"])
 
 
 def readable_queue(raw: object) -> QueueObject | None:

@@ -15,7 +15,7 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import name_of, state_of
 from scheduler.admission.reviews import Request
 from scheduler.admission.rules.queue_deletion import PROTECTED
-from scheduler.admission.violations import Verdict
+from scheduler.admission.violations import Verdict, Violation
 from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS, STATE, value_of
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.conf import conf, is_kubernetes
@@ -24,11 +24,22 @@ from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.selectors.cluster.mirror import is_volcano_opening_queues, mirror_facts
 from scheduler.selectors.files import reviews
 from scheduler.selectors.queues.facts import live_podgroups
-from scheduler.services.cluster.live import live_queues, readable_queue
+from scheduler.services.cluster.live import live_queues, own_account, readable_queue
 from scheduler.services.cluster.mirror.membership import BUILT_IN_QUEUES
 
 OWNER = ANNOTATIONS["owner"]
 LONGEST_OWNER = 150
+_OWNER_STAYS = Verdict(
+    (
+        Violation(
+            "owner_is_fixed",
+            "",
+            f"metadata.annotations[{OWNER}]",
+            f"The annotation {OWNER} says whose work it is, and does not change.",
+            "leave it as it is, or delete the job and create it as its new owner",
+        ),
+    )
+)
 _QUEUE_RULES_OF_WORK = frozenset({"queue_not_found", "queue_not_leaf", "queue_not_open"})
 
 
@@ -36,6 +47,8 @@ def review_now(kind: str, request: Request) -> Verdict:
     """May this happen? `kind` is queues, jobs, podgroups or pods."""
     if not is_kubernetes():
         return reviews.review_now(kind, request)
+    if kind != "queues" and _gives_away(request):
+        return _OWNER_STAYS
     asked = _as_meant(kind, request)
     tree, facts = reviews.scene_for(kind, asked)
     facts = replace(facts, scheduler_names=frozenset(conf().kubernetes.scheduler_names))
@@ -55,16 +68,45 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
     verdict, defaults = reviews.defaults_now(kind, _as_meant(kind, request))
     if kind == "queues" and verdict.allowed:
         defaults = [*defaults, *_state_kept(request.new)]
-    if kind == "jobs" and verdict.allowed:
-        defaults = [*defaults, *_owner_noted(request)]
+    if kind in ("jobs", "podgroups") and verdict.allowed:
+        defaults = [*defaults, *_owner_noted(kind, request)]
     return verdict, defaults
 
 
-def _owner_noted(request: Request) -> Defaults:
+def _owner_noted(kind: str, request: Request) -> Defaults:
     """Whose job it is, for the limits of each user. The console has noted it itself."""
-    if not request.user or _owner_in(request.new):
+    named = _owner_in(request.new)
+    owner = _owner_of(request)[:LONGEST_OWNER]
+    if not owner or owner == named or (kind == "podgroups" and not named):
         return []
-    return [(("metadata", "annotations", OWNER), request.user[:LONGEST_OWNER])]
+    return [(("metadata", "annotations", OWNER), owner)]
+
+
+def _owner_of(request: Request) -> str:
+    """Whoever creates it. Only the console, and whoever makes parts of a job, names others."""
+    named = _owner_in(request.new)
+    if not named or not request.user:
+        return named or request.user
+    if _is_part(request.new) or _is_by_console(request):
+        return named
+    return request.user
+
+
+def _is_part(manifest: object) -> bool:
+    """A podgroup or a pod of something else has the annotations of that."""
+    return bool(_mapping_at(manifest, "metadata").get("ownerReferences"))
+
+
+def _is_by_console(request: Request) -> bool:
+    return own_account() in ("", request.user)
+
+
+def _gives_away(request: Request) -> bool:
+    """A change of the owner, by somebody else than the console."""
+    if request.operation != "UPDATE" or not request.user:
+        return False
+    before = _owner_in(request.old)
+    return bool(before) and before != _owner_in(request.new) and not _is_by_console(request)
 
 
 def _owner_in(manifest: object) -> str:
@@ -153,7 +195,7 @@ def _as_meant(kind: str, request: Request) -> Request:
     Work is its owner's, whoever's account has sent it here.
     """
     if kind != "queues":
-        return replace(request, user=_owner_in(request.new) or request.user)
+        return replace(request, user=_owner_of(request))
     new = _with_named_fields(request.new)
     return replace(request, new=new, old=_with_named_fields(request.old))
 

@@ -43,8 +43,8 @@ def test_what_waits_anywhere_below_a_queue_counts(submitter: Caller, admin: Call
     assert rules(refused) == [("too_many_waiting_jobs_in_queue", "team")]
     (violation,) = refused["violations"]
     assert violation["message"] == (
-        "2 jobs already wait in team; with 1 more there would be more than the limit of 2."
-    )
+        "With 1 more, there would be more than the 2 jobs that may wait in team."
+    ), "how many wait above one's own queue is nobody's business"
     assert violation["fix"].endswith("or ask an admin to raise maxWaitingJobs of team")
     submitter.post("jobs/", manifest("three"), expect=201)
 

@@ -28,6 +28,7 @@ class ApiServer:
     def __init__(self) -> None:
         self.queues: list[values.QueueObject] | None = []
         self.questions = 0
+        self.calls_us = "system:console"
 
     def answer(self) -> list[values.QueueObject] | None:
         self.questions += 1
@@ -38,6 +39,7 @@ class ApiServer:
 def api_server(monkeypatch: pytest.MonkeyPatch) -> ApiServer:
     server = ApiServer()
     monkeypatch.setattr(reviews, "live_queues", server.answer)
+    monkeypatch.setattr(reviews, "own_account", lambda: server.calls_us)
     monkeypatch.setattr(mirror, "HEARD_WITHIN", timedelta(hours=1))  # on a slow machine too
     return server
 
@@ -67,6 +69,11 @@ def job(queue: str) -> dict[str, Any]:
         "metadata": {"name": "j", "namespace": "default"},
         "spec": {"queue": queue, "minAvailable": 1, "tasks": [task]},
     }
+
+
+def owned(manifest: dict[str, Any], owner: str) -> dict[str, Any]:
+    manifest["metadata"]["annotations"] = {"fumarole.io/owner": owner}
+    return manifest
 
 
 def create(kind: str, new: dict[str, Any]) -> list[str]:
@@ -248,6 +255,51 @@ class TestWhoseJobItIs:
 
         assert "fumarole.io/owner" not in str(defaults)
 
+    @pytest.mark.parametrize("kind", ["jobs", "podgroups"])
+    def test_nobody_else_names_another_as_owner(self, cluster: MadeUpCluster, kind: str):
+        given = owned(job("known"), "alice")
+
+        _, defaults = defaults_now(kind, Request("CREATE", new=given, user="mallory"))
+
+        assert (("metadata", "annotations", "fumarole.io/owner"), "mallory") in defaults
+
+    def test_a_podgroup_of_a_job_keeps_the_owner_of_the_job(self, cluster: MadeUpCluster):
+        given = owned(job("known"), "alice")
+        given["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "j", "uid": "1"}]
+
+        _, defaults = defaults_now("podgroups", Request("CREATE", new=given, user="controller"))
+
+        assert "fumarole.io/owner" not in str(defaults)
+
+    @pytest.mark.parametrize(
+        ("user", "owner", "expected"),
+        [
+            ("mallory", "mallory", ["owner_is_fixed"]),
+            ("mallory", "", ["owner_is_fixed"]),
+            ("mallory", "alice", []),
+            ("system:console", "mallory", []),
+        ],
+    )
+    def test_an_owner_does_not_change(
+        self, cluster: MadeUpCluster, user: str, owner: str, expected: list[str]
+    ):
+        before = owned(job("known"), "alice")
+        after = owned(job("known"), owner)
+
+        verdict = review_now("jobs", Request("UPDATE", new=after, old=before, user=user))
+
+        assert [violation.rule_id for violation in verdict.violations] == expected
+
+    def test_while_the_console_does_not_know_its_account_the_annotation_counts(
+        self, cluster: MadeUpCluster, api_server: ApiServer
+    ):
+        api_server.calls_us = ""
+        given = owned(job("known"), "alice")
+
+        _, defaults = defaults_now("jobs", Request("CREATE", new=given, user="system:console"))
+
+        assert "fumarole.io/owner" not in str(defaults)
+
     def test_the_limit_of_each_user_counts_what_its_owner_has_waiting(self, cluster: MadeUpCluster):
         known = Queue.objects.get(name="known")
         Queue.objects.filter(pk=known.pk).update(max_waiting_jobs_per_user=1)
@@ -263,4 +315,5 @@ class TestWhoseJobItIs:
 
         assert broken("alice", job("known")) == ["too_many_waiting_jobs_of_user"]
         assert broken("system:console", theirs) == ["too_many_waiting_jobs_of_user"]
+        assert broken("alice", owned(job("known"), "bob")) == ["too_many_waiting_jobs_of_user"]
         assert broken("bob", job("known")) == []
