@@ -149,9 +149,11 @@ class ReclaimSearch:
         return self._swap(statement, pods, head[: len(pods)].tolist())
 
     def _head_of_line(self, queue: int) -> Rows:
-        """The first piece of what the queue's gangs can spare."""
+        """The first piece of what the queue's gangs can spare, without those who went."""
         if queue in self._surplus_lines:
-            return self._surplus_lines[queue][:FIRST_PIECE]
+            line = self._surplus_lines[queue]
+            left: Rows = line[self.session.status[line] != StatusCode.RELEASING]
+            return left[:FIRST_PIECE]
         sparing = self.session.gangs_are_spared
         return self.running.first_of_line(queue, FIRST_PIECE, sparing=sparing)
 

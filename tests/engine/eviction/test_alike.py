@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
 
+from scheduler.domain.queues import QueueSpec
+from scheduler.domain.workloads import Phase, Pod, PodGroup
 from scheduler.engine import run_session
 from scheduler.engine.decisions import Outcome
 from scheduler.engine.eviction import alike
@@ -13,7 +16,7 @@ from scheduler.engine.policy import Policy
 from scheduler.engine.presets import PRESETS
 from scheduler.engine.statement import Statement
 from scheduler.scenarios.clusters import Cluster
-from tests.bench.clusters import takers
+from tests.bench.clusters import NODE, ONE_GPU, takers
 
 VOLCANO: Policy = PRESETS["volcano"]
 # The package names the functions after their modules, so modules are found by path.
@@ -99,6 +102,43 @@ def test_the_victims_on_the_best_node_are_those_that_a_pool_finds(
     assert outcome.evictions == expected.evictions
     assert outcome.reservations == expected.reservations
     assert outcome.events == expected.events
+
+
+def test_a_gang_that_needs_more_than_one_piece_of_the_line_evicts_nobody_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """20 pods reclaim, 16 victims at once and then four more."""
+    cluster = large_gang_reclaims(members=20)
+    expected = one_by_one(monkeypatch, cluster)
+    sizes = count_batches(monkeypatch)
+    outcome = run_session(cluster.snapshot(), VOLCANO)
+    assert sizes == [16, 4]
+    assert len({eviction.pod for eviction in outcome.evictions}) == 20
+    assert outcome.evictions == expected.evictions
+    assert outcome.reservations == expected.reservations
+
+
+def large_gang_reclaims(members: int) -> Cluster:
+    """One gang of a queue that has nothing, and 400 running pods of one that has far too much."""
+    cluster = takers("reclaim", scale=0.1)
+    running = [group for group in cluster.podgroups if group.queue == "borrower"]
+    keys = {group.key for group in running}
+    pods = [pod for pod in cluster.pods if pod.podgroup in keys]
+    group = PodGroup("large", "owner", "bench", members, phase=Phase.INQUEUE, created=1e6)
+    waiting = [Pod(f"large-a-{n}", group.key, "bench", ONE_GPU) for n in range(members)]
+    queues = [replace(queue, spec=_deserving_a_fifth(queue.spec)) for queue in cluster.queues]
+    return replace(
+        cluster,
+        queues=tuple(queues),
+        podgroups=(*running, group),
+        pods=(*pods, *waiting),
+    )
+
+
+def _deserving_a_fifth(spec: QueueSpec) -> QueueSpec:
+    if spec.name != "borrower":
+        return spec
+    return replace(spec, deserved=NODE * 10)
 
 
 @pytest.mark.parametrize("kind", ["reclaim", "preempt"])
