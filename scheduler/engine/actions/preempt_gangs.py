@@ -87,6 +87,8 @@ class GangPreemption:
             self.queues.leave(queue)
 
     def _preempt_in(self, queue: int) -> None:
+        if not self._table(queue).is_left.any():
+            return  # all of them have just started, or end soon
         while (gang := self.gangs.pop(queue)) is not None:
             if not self._preempt_for(gang) and self.session.is_strict(queue):
                 return
@@ -136,9 +138,12 @@ class GangPreemption:
         session = self.session
         table = self._table(gang.queue)
         is_lower = session.snapshot.groups.priority[table.group] < gang.priority
+        is_lower &= table.is_left
+        if not is_lower.any():
+            return Offered(table, is_lower)
         pod_class = int(session.pod_classes[session.tasks.missing_pods(gang)[0]])
         ask = partial(session.agree_to_preempt, gang, pod_class, without=_ASKED_OF_PODS)
-        return Offered(table, table.is_left & is_lower & table.agreed(ask))
+        return Offered(table, is_lower & table.agreed(ask))
 
     def _table(self, queue: int) -> VictimTable:
         """All that could go in this queue."""

@@ -85,6 +85,8 @@ class GangReclamation:
         if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
         claim = Claim(self.session, gang)
+        if not claim.is_guaranteed and not self.table(sparing=True).is_left.any():
+            return False  # all who run have just started, or end soon
         if self.waits.are_too_short(gang) and not claim.is_guaranteed:
             return False
         plan = self._find_plan(gang, claim)
