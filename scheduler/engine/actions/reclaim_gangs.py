@@ -64,13 +64,26 @@ class GangReclamation:
 
     def run(self) -> None:
         while (queue := self.queues.best()) >= 0:
-            gang = self.gangs.pop(queue, self._count_settled)
+            gang = None
+            if self._may_reclaim(queue):
+                gang = self.gangs.pop(queue, self._count_settled)
             if gang is None:
                 self.queues.leave(queue)
             elif self._reclaim_for(gang) or not self.session.is_strict(queue):
                 self.queues.enter(queue)
             else:
                 self.queues.leave(queue)
+
+    def _may_reclaim(self, queue: int) -> bool:
+        """Not if all who run have just started or end soon, unless it has less than its guarantee
+        of something.
+        """
+        if self.table(sparing=True).is_left.any():
+            return True
+        quotas = self.session.quotas
+        if quotas is None:
+            return False
+        return bool((quotas.guarantee[queue] > self.session.queue_usage.allocated[queue]).any())
 
     def _count_settled(self, rows: Rows) -> int:
         return self.settled.count_first(rows, self.waits.may_take_more)
@@ -85,8 +98,6 @@ class GangReclamation:
         if self.has_a_place_soon(gang) or self.failed.include(gang):
             return False
         claim = Claim(self.session, gang)
-        if not claim.is_guaranteed and not self.table(sparing=True).is_left.any():
-            return False  # all who run have just started, or end soon
         if self.waits.are_too_short(gang) and not claim.is_guaranteed:
             return False
         plan = self._find_plan(gang, claim)
