@@ -45,6 +45,7 @@ _VERSION: Final = re.compile(r"([0-9a-f]{16})-([0-9]{1,15})")
 
 PLACES: Final = Places(most=100, most_of_one=10, what="lists")
 
+Renderers = list[Any]
 Stamps = Mapping[int, Hashable]
 ReadObjects = Callable[[list[int]], Mapping[int, dict[str, Any]]]
 
@@ -77,7 +78,7 @@ class Watched(EndpointSet):
             known |= {each.name for each in WATCH_PARAMETERS}
         return known
 
-    def get_renderers(self) -> Any:
+    def get_renderers(self) -> Renderers:
         found = super().get_renderers()
         request = getattr(self, "request", None)  # none while the schema is made
         asked = getattr(request, "query_params", {})
