@@ -49,7 +49,7 @@ run: $(if $(filter kubernetes,$(SCHEDULER_CLUSTER)),$(KUBERNETES_STAMP),$(RUN_ST
 
 # Without make's own flags, which tests that run make would pass on.
 test: $(DEV_STAMP)
-	MAKEFLAGS= $(PYTEST) -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+	MAKEFLAGS= $(PYTEST) -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_OPTIONS)
 
 test-long: $(DEV_STAMP)
 	$(PYTEST) --long -m long
