@@ -105,7 +105,7 @@ def test_kubectl_itself_answers_so(tmp_path: Path):
     """All of the above in one table of answers, by the kubectl of the control plane."""
     if missing():
         pytest.skip(missing())
-    kubectl = programs.find() / "kubectl"
+    kubectl = programs.find().path_of("kubectl")
     file = tmp_path / "object.json"
     file.write_text(json.dumps(OBJECT))
     patch = [kubectl, "patch", "--local", "-f", file, "--type=merge", "-p", "{}", "-o"]
