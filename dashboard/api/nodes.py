@@ -15,6 +15,7 @@ from dashboard.api.filters import NodeFilters
 from dashboard.api.framework import permissions
 from dashboard.api.framework.collection import ManifestSet, Objects, Orderings, Rows, Verbs
 from dashboard.api.objects import node_object
+from dashboard.api.room import WAITING, waiting_page
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.api.watch.endpoint import WATCH_PARAMETERS, ReadObjects, Stamps, Watched
 from scheduler.models import Node
@@ -42,6 +43,7 @@ class Nodes(Watched, ManifestSet):
         "drain": {"post": "drain"},
         "lose": {"post": "lose"},
         "return": {"post": "bring_back"},
+        "waiting": {"get": "waiting"},
     }
     rules: ClassVar[permissions.Rules] = {
         "list": permissions.MEMBER,
@@ -55,6 +57,7 @@ class Nodes(Watched, ManifestSet):
         "drain": permissions.CLUSTER_OPERATE,
         "lose": permissions.CLUSTER_ADMIN,
         "bring_back": permissions.CLUSTER_ADMIN,
+        "waiting": permissions.MEMBER,
     }
     operations: ClassVar[Operations] = {
         "list": Operation(schema.Node, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
@@ -68,7 +71,15 @@ class Nodes(Watched, ManifestSet):
         "drain": _COMMAND,
         "lose": _COMMAND,
         "bring_back": _COMMAND,
+        "waiting": WAITING,
     }
+
+    @property
+    def known_parameters(self) -> frozenset[str]:
+        known = super().known_parameters
+        if self.action_name == "waiting":
+            known |= frozenset(each.name for each in WAITING.parameters)
+        return known
 
     def visible_rows(self) -> QuerySet[Any]:
         return Node.objects.all()
@@ -135,6 +146,10 @@ class Nodes(Watched, ManifestSet):
 
     def bring_back(self, request: Request, name: str) -> Response:
         return self._command(name, "return", simulation.bring_back_node)
+
+    def waiting(self, request: Request, name: str) -> Response:
+        self.row_or_404()
+        return self.response_with(waiting_page(request, name, self.access.visible))
 
     def _command(
         self,

@@ -42,7 +42,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "queue": (("queues.write", "queues.state", "queues.read"), "app"),
     "job": (("jobs.run", "jobs.commands", "jobs.read", "jobs.logs"), "app"),
     "pod": (("jobs.pods", "jobs.logs"), "pods"),
-    "node": (("cluster.nodes",), "app"),
+    "node": (("cluster.room", "cluster.nodes"), "app"),
     "session": (("sessions.read",), "app"),
     "policy": (("sessions.policy",), "app"),
     "changes": (("files.changes", "files.plans"), "app"),

@@ -38,6 +38,8 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "node": _NODE,
     "node-command": _NODE,
     "node-yaml": _NODE,
+    "node-waiting": "nodes/{name}/waiting/",
+    "room": "cluster/largest-gangs/",
     "pod": "pods/{namespace}/{pod_name}/",
     "sessions": "sessions/",
     "session-settings": "cluster/",

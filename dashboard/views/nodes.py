@@ -1,4 +1,4 @@
-"""/nodes/: how full each node is, as a table or a heat map; one node's pods, and commands to it."""
+"""/nodes/: how full each node is, as a table or a map; one node's pods, and commands to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dashboard.forms.choices import checked_word
+from dashboard.forms.choices import UnknownWord, checked_word, refusal_of
 from dashboard.http.access import access, page, visibility_of
 from dashboard.present.amounts import (
     in_page_order,
@@ -23,7 +23,9 @@ from dashboard.present.amounts import (
 )
 from dashboard.present.bars import BAR_WIDTH, Span, bar_html, figures_text, rectangles, scaled
 from dashboard.present.jobs import amounts_text
+from dashboard.present.node_map import free_words, label_keys, present_groups
 from dashboard.present.object_yaml import object_document
+from dashboard.present.room import present_spread, resources_of, spreads
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
@@ -31,9 +33,7 @@ from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
 from scheduler.selectors.cluster.nodes import (
-    Fragmentation,
     NodeRow,
-    fragmentation,
     node_events,
     node_rows,
     pods_on,
@@ -46,7 +46,7 @@ from scheduler.services.cluster.simulation import bring_back_node, lose_node, no
 
 Context = dict[str, Any]
 PAGE = 100
-VIEWS = {"table": "Table", "map": "Heat map"}
+VIEWS = {"table": "Table", "map": "Map"}
 VERBS = {
     "cordon": cordon_node,
     "uncordon": uncordon_node,
@@ -58,7 +58,7 @@ TITLES = {"return": "Bring back"}  # where it is not the verb
 STATES = ("Ready", "Cordoned", "Not ready")
 
 
-def _require_sight(request: HttpRequest) -> None:
+def require_sight(request: HttpRequest) -> None:
     """Machines belong to no queue: whoever may see any queue may see them."""
     if not access(request).may_anywhere(Permission.VIEW):
         raise Forbidden(Permission.VIEW, ROOT, "see the nodes")
@@ -67,21 +67,16 @@ def _require_sight(request: HttpRequest) -> None:
 @require_safe
 @page
 def nodes(request: HttpRequest) -> HttpResponse:
-    _require_sight(request)
+    require_sight(request)
     rows = node_rows()
-    names: set[str] = set()
-    for row in rows:
-        names.update(row.allocatable)
-    resources = in_page_order(names)
+    resources = resources_of(rows)
     resource = request.GET.get("resource", "")
     if resource not in resources:
         resource = next(iter(resources), "")
     view = checked_word(request.GET, "view", VIEWS) or "table"
     order = request.GET.get("sort", "name")
     found = in_order(_matching(rows, request), order)
-    free_room = []
-    for name in resources:
-        free_room.append(_free_room(fragmentation(rows, name)))
+    free_room = [present_spread(found) for found in spreads(rows)]
     states = []
     for state in STATES:
         states.append((state, sum(row.state == state for row in rows)))
@@ -94,7 +89,9 @@ def nodes(request: HttpRequest) -> HttpResponse:
         "whole": len(rows),
         "rows": [],
         "further": "",
-        "cells": [],
+        "groups": [],
+        "label": "",
+        "labels": [],
         "free_room": free_room,
         "states": states,
         "state": request.GET.get("state", ""),
@@ -107,8 +104,26 @@ def nodes(request: HttpRequest) -> HttpResponse:
     if view == "table":
         context |= _table_page(found, resources, request.GET.get("after", ""))
     if view == "map":
-        context["cells"] = [heat_cell(row, resource) for row in found]
+        context |= _map(rows, found, resource, request)
     return render(request, "cluster/nodes.html", context)
+
+
+def _map(
+    rows: Sequence[NodeRow], found: Sequence[NodeRow], resource: str, request: HttpRequest
+) -> Context:
+    """Grouped by the label that is asked for; without a word, by the first that there is."""
+    labels = label_keys(rows)
+    label = request.GET.get("group")
+    if label is None:
+        label = next(iter(labels), "")
+    if label and label not in labels:
+        raise UnknownWord(refusal_of("label", label, labels or ("none",)))
+    return {
+        "groups": present_groups(found, label, resource),
+        "label": label,
+        "labels": labels,
+        "resource_title": short_name(resource),
+    }
 
 
 def _table_page(found: Sequence[NodeRow], resources: Sequence[str], after: str) -> Context:
@@ -202,7 +217,7 @@ def _bar(row: NodeRow, resource: str) -> Context:
     kept = ""
     if promised:
         kept = shown(resource, promised)
-    free = _free_words(row, resource)
+    free = free_words(row, resource)
     also = ""
     if kept:
         also = f", {kept} promised"
@@ -229,72 +244,13 @@ def _rectangles(used: int, promised: int, has: int) -> str:
     return rectangles([Span("use", 0, in_use), Span("promise", start, kept)])
 
 
-def _free_words(row: NodeRow, resource: str) -> str:
-    if not row.ready:
-        return "nothing free while it is not ready"
-    words = f"{with_unit(resource, row.free(resource))} free"
-    if row.unschedulable and row.free(resource):
-        return f"{words} once it is uncordoned"
-    return words
-
-
-def heat_cell(row: NodeRow, resource: str) -> Context:
-    has = row.allocatable.get(resource)
-    used = row.used.amount(resource)
-    heat = "none"
-    words = _lacks(resource)
-    figures = "–"
-    if has:
-        heat = str(min(10, -(-used * 10 // has)))
-        in_use = f"{shown(resource, used)} of {with_unit(resource, has)} in use"
-        words = f"{in_use}, {_free_words(row, resource)}"
-        figures = f"{shown(resource, used)}/{shown(resource, has)}"
-    return {
-        "name": row.name,
-        "state": row.state,
-        "heat": heat,
-        "words": words,
-        "figures": figures,
-        "takes_pods": row.takes_pods,
-    }
-
-
-def _lacks(resource: str) -> str:
-    return f"has no {short_name(resource)}"
-
-
-def _free_room(found: Fragmentation) -> Context:
-    """How much is free and in which sizes, in words: "16 GPU free, no node with 8"."""
-    resource = found.resource
-    words = f"{with_unit(resource, found.free)} free"
-    missing = []
-    for size, nodes in found.room_for:
-        if not nodes:
-            missing.append(size)
-    if not found.free:
-        words = f"no {short_name(resource)} free on any node that takes pods"
-    elif missing and found.free >= missing[0]:
-        words += f", no node with {shown(resource, missing[0])}"
-    else:
-        words += f", up to {shown(resource, found.largest)} on one node"
-    room = []
-    for size, nodes in found.room_for:
-        room.append({"size": with_unit(resource, size), "nodes": nodes})
-    return {
-        "title": short_name(resource),
-        "words": words,
-        "warning": found.is_fragmented,
-        "room": room,
-    }
-
-
 # One machine
 
 
 @require_safe
 @page
 def node(request: HttpRequest, name: str) -> HttpResponse:
-    _require_sight(request)
+    require_sight(request)
     found = node_rows([name])
     if not found:
         return no_such_node(request, name)
@@ -322,7 +278,7 @@ def node(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 @page
 def node_yaml(request: HttpRequest, name: str) -> HttpResponse:
-    _require_sight(request)
+    require_sight(request)
     stored = Node.objects.filter(name=name).first()
     if stored is None:
         return no_such_node(request, name)
@@ -363,7 +319,7 @@ def _pod(pod: Pod) -> Context:
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def command(request: HttpRequest, name: str, verb: str) -> HttpResponse:
-    _require_sight(request)
+    require_sight(request)
     kubectl = node_line(verb, name)
     if request.method != "POST" and not may_be_changed_here("Node"):
         title = f"{TITLES.get(verb, verb.capitalize())} {name}"

@@ -20,6 +20,7 @@ from dashboard.views import (
     pod,
     policy,
     previews,
+    room,
     saved_views,
     sessions,
     sign_on,
@@ -50,7 +51,9 @@ urlpatterns = [
     path("jobs/<str:namespace>/<str:name>/pods/<str:pod_name>/", pod.pod, name="pod"),
     path("jobs/<str:namespace>/<str:name>/pods/<str:pod_name>/log/", pod.pod_log, name="pod-log"),
     path("nodes/", nodes.nodes, name="nodes"),
+    path("nodes/-/room/", room.room, name="room"),
     path("nodes/<str:name>/", nodes.node, name="node"),
+    path("nodes/<str:name>/waiting/", room.node_waiting, name="node-waiting"),
     path("nodes/<str:name>/yaml/", nodes.node_yaml, name="node-yaml"),
     re_path(
         r"^nodes/(?P<name>[^/]+)/(?P<verb>cordon|uncordon|drain|lose|return)/$",

@@ -15,6 +15,7 @@ from scheduler.engine.presets import DEFAULT_POLICY
 from scheduler.engine.report.exposure import reaches
 from scheduler.engine.report.figures import Figures
 from scheduler.engine.report.no_reclaim import why_no_reclaim
+from scheduler.engine.report.node_fit import NodeQuestion
 from scheduler.engine.report.outcome import decisions_of, outcome_of
 from scheduler.engine.session import Session
 
@@ -69,6 +70,35 @@ def ask_about_reclaim(snapshot: Snapshot, policy: Policy, podgroup: str) -> Recl
             break
         ACTIONS[action](session)
     return why_no_reclaim(session, session.gang(row))
+
+
+def ask_about_node(snapshot: Snapshot, policy: Policy, node: str) -> NodeQuestion:
+    """Which waiting gangs fit on this node as things are. The node must be in the snapshot."""
+    return NodeQuestion(open_session(snapshot, policy, reporting=False), node)
+
+
+def count_places(snapshot: Snapshot, policy: Policy, pod_class: int, most: int) -> int:
+    """How many pods of the class nodes have room for when all that may start has its place.
+
+    No queue's limit counts. At most `most`.
+    """
+    if snapshot.paused:
+        return 0
+    session = open_session(snapshot, policy, reporting=False)
+    for action in placing_actions(policy):
+        ACTIONS[action](session)
+    return len(session.node_scores(pod_class).nodes_for(most))
+
+
+def placing_actions(policy: Policy) -> Sequence[str]:
+    """The policy's actions up to the last that gives pods with requests a place.
+
+    Those that follow make room for later sessions.
+    """
+    actions = tuple(policy.actions)
+    if "allocate" not in actions:
+        return actions
+    return actions[: len(actions) - actions[::-1].index("allocate")]
 
 
 def ask_about_exposure(snapshot: Snapshot, policy: Policy) -> Reaches:

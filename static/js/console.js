@@ -49,6 +49,9 @@ if (document.querySelector("[data-stacked]")) {
 if (document.querySelector("[data-durations]")) {
   import("./durations.js").then(({ startDurations }) => startDurations());
 }
+if (document.querySelector("[data-node-map]")) {
+  import("./node-map.js").then(({ watchNodeMap }) => watchNodeMap());
+}
 const logTools = document.querySelector(".log-tools");
 if (logTools) {
   import("./pod-log.js").then(({ startPodLog }) => startPodLog(logTools));

@@ -239,9 +239,9 @@ class TestNodes:
         expect(page.get_by_text("n1 is cordoned, with 8 pods told to leave")).to_be_visible()
         expect(row(watching, "n1")).to_contain_text("Cordoned")
 
-    def test_the_heat_map_leads_to_the_node(self, signed_in: Opens):
+    def test_the_map_leads_to_the_node(self, signed_in: Opens):
         page = signed_in("/nodes/", "sam")
-        page.get_by_role("link", name="Heat map").click()
+        page.get_by_role("link", name="Map", exact=True).click()
         page.get_by_role("link", name=re.compile("n2")).click()
 
         expect(page.get_by_role("heading", level=1)).to_have_text("n2")

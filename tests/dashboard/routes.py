@@ -60,6 +60,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "nodes": ("/nodes/", "/nodes/?view=map"),
     "node": ("/nodes/n1/",),
     "node-yaml": ("/nodes/n1/yaml/",),
+    "node-waiting": ("/nodes/n1/waiting/", "/nodes/n1/waiting/?fit=full"),
+    "room": ("/nodes/-/room/", "/nodes/-/room/?queue=vision&shape=cpu=2"),
     "node-command": tuple(
         f"/nodes/n1/{verb}/" for verb in ("cordon", "uncordon", "drain", "lose", "return")
     ),

@@ -18,6 +18,7 @@ from dashboard.api.schema.parts import (
     shape,
     text,
 )
+from scheduler.domain.node_fit import Fit
 from scheduler.services.sessions.presets import PRESET_NAMES
 from scheduler.services.sessions.replay import MOST_WANTED
 
@@ -224,4 +225,83 @@ ClusterCommandAnswer = shape(
     dryRun=s.BooleanField(),
     command=s.CharField(),
     paused=s.BooleanField(),
+)
+Fragmentation = object_shape(
+    "Fragmentation",
+    Empty(),
+    shape(
+        "FragmentationStatus",
+        resources=shape(
+            "FreeRoom",
+            resource=s.CharField(),
+            total=s.CharField(help_text="of all nodes that take pods"),
+            free=s.CharField(help_text="of it on all nodes together"),
+            largest=s.CharField(help_text="free on the node with the most"),
+            fragmented=s.BooleanField(
+                help_text="enough is free for the largest pod that a node could take, but in pieces"
+            ),
+            message=s.CharField(),
+            room=shape(
+                "RoomForPod",
+                size=s.CharField(help_text="what one pod asks for"),
+                nodes=s.IntegerField(help_text="that have so much free"),
+            )(many=True),
+        )(many=True),
+    )(),
+)
+LargestGangs = object_shape(
+    "LargestGangs",
+    Empty(),
+    shape(
+        "LargestGangsStatus",
+        queue=text(help_text="whose limits count; empty for none"),
+        gangs=shape(
+            "LargestGang",
+            shape=amounts(help_text="what one pod asks for"),
+            pods=s.IntegerField(help_text="that would start together now"),
+            capped=s.BooleanField(help_text="no larger gang was tried"),
+            message=s.CharField(),
+            why=text(help_text="what keeps one pod more"),
+            gangs=shape(
+                "GangsOfSize",
+                pods=s.IntegerField(),
+                gangs=s.IntegerField(help_text="so many gangs of so many pods"),
+            )(many=True),
+        )(many=True),
+    )(),
+)
+_FITS = tuple(fit.value for fit in Fit)
+NodeWaiting = object_shape(
+    "NodeWaiting",
+    Empty(),
+    shape(
+        "NodeWaitingStatus",
+        counts=shape("FitCount", fit=choice(_FITS), title=s.CharField(), gangs=s.IntegerField())(
+            many=True
+        ),
+        hidden=s.IntegerField(help_text="gangs that wait in queues you may not see"),
+        next=s.IntegerField(allow_null=True, help_text="start of the next page"),
+        gangs=shape(
+            "GangAtNode",
+            namespace=s.CharField(),
+            name=s.CharField(),
+            queue=s.CharField(),
+            user=text(),
+            minMember=s.IntegerField(),
+            fit=choice(_FITS),
+            message=s.CharField(help_text="what the node says to it"),
+            pods=s.IntegerField(help_text="of it that wait"),
+            places=s.IntegerField(help_text="for how many of them there is room, or a place kept"),
+            short=shape(
+                "ShortOnNode",
+                resource=s.CharField(),
+                need=s.CharField(help_text="by one pod"),
+                free=s.CharField(),
+                limit=s.CharField(help_text="what the node has in all"),
+                short=s.CharField(),
+            )(many=True),
+            reason=text(help_text="what else keeps it, as in its explanation"),
+            reasonMessage=text(),
+        )(many=True),
+    )(),
 )

@@ -1,4 +1,4 @@
-"""`vcctl node list|cordon|uncordon|drain|lose|return`."""
+"""`vcctl node list|cordon|uncordon|drain|lose|return`; what is free is in `room.py`."""
 
 from __future__ import annotations
 

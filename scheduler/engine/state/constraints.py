@@ -31,7 +31,7 @@ def suitable_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
 def tolerated_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
     """The nodes without a taint that keeps the pod away."""
     return np.array(
-        [not _repels(taints, constraint.tolerations) for taints in nodes.taints], dtype=np.bool_
+        [repelling_taint(constraint, taints) is None for taints in nodes.taints], dtype=np.bool_
     )
 
 
@@ -41,6 +41,24 @@ def selected_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
     return np.array(
         [_is_wanted(constraint, name, labels) for name, labels in pairs], dtype=np.bool_
     )
+
+
+def is_selected(constraint: Constraint, nodes: NodeTable, node: int) -> bool:
+    """The same for one node."""
+    return _is_wanted(constraint, nodes.names[node], nodes.labels[node])
+
+
+def repelling_taint(constraint: Constraint, taints: Iterable[Taint]) -> Taint | None:
+    """The first of these taints that keeps the pod away."""
+    for taint in taints:
+        if taint.effect in _HARD and not tolerates(constraint.tolerations, taint):
+            return taint
+    return None
+
+
+def keeps_out_when_cordoned(constraint: Constraint, nodes: NodeTable, node: int) -> bool:
+    """The node is cordoned, and the pod does not tolerate that."""
+    return bool(nodes.unschedulable[node]) and not tolerates(constraint.tolerations, _UNSCHEDULABLE)
 
 
 def _is_wanted(constraint: Constraint, name: str, labels: Mapping[str, str]) -> bool:
@@ -85,10 +103,6 @@ def _is_above(left: str, right: str) -> bool:
 
 def _is_plain(number: str) -> bool:
     return number == "0" or not number.removeprefix("-").startswith("0")
-
-
-def _repels(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> bool:
-    return any(taint.effect in _HARD and not tolerates(tolerations, taint) for taint in taints)
 
 
 def untolerated_preferences(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int:

@@ -250,9 +250,19 @@ def _sample_nodes() -> Iterator[Node]:
             yield Node(
                 name=f"{kind}-{number:02d}",
                 kind=kind,
-                labels={"node.fumarole.io/kind": kind},
+                labels=_sample_labels(kind, number),
                 allocatable=Resources.parse(amounts),
             )
+
+
+def _sample_labels(kind: str, number: int) -> dict[str, str]:
+    """Racks of four in two zones, so that the map of the cluster has something to group by."""
+    rack = (number - 1) // 4 + 1
+    return {
+        "node.fumarole.io/kind": kind,
+        "topology.fumarole.io/rack": f"{kind}-r{rack}",
+        "topology.kubernetes.io/zone": "ab"[(rack - 1) % 2],
+    }
 
 
 def _create_queue(values: dict[str, object]) -> None:

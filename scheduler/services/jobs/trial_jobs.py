@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler.admission.reading.pod import PodTemplate
-from scheduler.admission.reading.workload import JobManifest
+from scheduler.admission.reading.workload import JobManifest, TaskManifest
 from scheduler.admission.violations import Violation
 from scheduler.domain.pod_rules import affinity_of, spread_of, watched_keys
 from scheduler.domain.queues import DEFAULT
@@ -88,14 +88,7 @@ def put_in(job: JobManifest, snapshot: Snapshot) -> str:
     row = int(snapshot.add_groups([group])[0])
     for task in job.tasks:
         if task.replicas and not task.depends_on:
-            pod_class = snapshot.classes.number(
-                labelled_class(
-                    _pod_class(task, job, priorities, namespace),
-                    namespace,
-                    task.template.labels,
-                    snapshot.label_keys,
-                )
-            )
+            pod_class = _class_number(task, job, priorities, snapshot)
             keys = [f"{namespace}/{name}-{task.name}-{index}" for index in range(task.replicas)]
             count = len(keys)
             snapshot.add_pods(
@@ -107,6 +100,22 @@ def put_in(job: JobManifest, snapshot: Snapshot) -> str:
                 created=[snapshot.taken_at] * count,
             )
     return group.key
+
+
+def pod_class_in(job: JobManifest, snapshot: Snapshot) -> int:
+    """The number of the class of the first task's pods. The snapshot gets it if it is new."""
+    return _class_number(job.tasks[0], job, Priorities.load(), snapshot)
+
+
+def _class_number(
+    task: TaskManifest, job: JobManifest, priorities: Priorities, snapshot: Snapshot
+) -> int:
+    namespace = job.metadata.namespace or DEFAULT
+    pod_class = _pod_class(task, job, priorities, namespace)
+    labels = task.template.labels
+    return snapshot.classes.number(
+        labelled_class(pod_class, namespace, labels, snapshot.label_keys)
+    )
 
 
 def gang_of(job: JobManifest) -> PodGroup:

@@ -50,7 +50,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "destroy": ("admin", "hidden"),
     },
     "nodes": {
-        **dict.fromkeys(("list", "retrieve"), MEMBER),
+        **dict.fromkeys(("list", "retrieve", "waiting"), MEMBER),
         **dict.fromkeys(
             (
                 "create",
@@ -167,6 +167,8 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "policy/presets": {"get": MEMBER},
     "policy/validate": {"post": MEMBER},
     "cluster": {"get": MEMBER, "patch": CLUSTER},
+    "cluster/fragmentation": {"get": MEMBER},
+    "cluster/largest-gangs": {"get": MEMBER},
     "cluster/pause": {"post": CLUSTER},
     "cluster/resume": {"post": CLUSTER},
     "configuration": {"get": CLUSTER},
