@@ -40,7 +40,7 @@ from scheduler.selectors.cluster.nodes import node_rows
 from scheduler.services.cluster.room import largest_gangs, waiting_at
 
 _LONGEST_NUMBER = 7
-_FITS = tuple(fit.value for fit in Fit)
+_FITS = [fit.value for fit in Fit]
 WAITING = Operation(
     schema.NodeWaiting,
     errors=(404,),

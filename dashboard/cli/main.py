@@ -65,6 +65,7 @@ COMMANDS: Final = {
     "forecasts": "records.forecasts",
     "loans": "records.loans",
     "report": "records.report",
+    "timeline": "records.timeline",
     "api": "raw",
     "mcp": "assistants",
     "login": "accounts.login",

@@ -49,6 +49,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "forecasts": "forecasts/",
     "loans": "loans/",
     "usage": "usage/",
+    "cluster-timeline": "timeline/",
     "change-sets": "changes/",
     "change-set-new": "changes/",
     "change-set": "changes/{number}/",

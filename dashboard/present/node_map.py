@@ -99,7 +99,7 @@ def group_summary(rows: Sequence[NodeRow], resource: str) -> str:
             words += f", {shown(resource, used)} of {with_unit(resource, whole)} in use; "
             words += spread_words(fragmentation(rows, resource))
         else:
-            words += f", {_lacks(resource)}"
+            words += f", none with {short_name(resource)}"
     for state in ("Cordoned", "Not ready"):
         number = sum(row.state == state for row in rows)
         if number:

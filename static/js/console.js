@@ -49,6 +49,12 @@ if (document.querySelector("[data-stacked]")) {
 if (document.querySelector("[data-durations]")) {
   import("./durations.js").then(({ startDurations }) => startDurations());
 }
+const clusterTimeline = document.getElementById("cluster-timeline");
+if (clusterTimeline) {
+  import("./cluster-timeline.js").then(({ startClusterTimeline }) =>
+    startClusterTimeline(clusterTimeline),
+  );
+}
 if (document.querySelector("[data-node-map]")) {
   import("./node-map.js").then(({ watchNodeMap }) => watchNodeMap());
 }

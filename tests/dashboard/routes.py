@@ -70,6 +70,11 @@ PAGES: dict[str, tuple[str, ...]] = {
     "scheduling-command": ("/sessions/-/pause/", "/sessions/-/resume/"),
     "comparison": ("/comparison/", "/comparison/?kind=all"),
     "forecasts": ("/insights/forecasts/", "/insights/forecasts/?window=24h"),
+    "cluster-timeline": (
+        "/insights/timeline/",
+        "/insights/timeline/?span=1y&queue=vision&lane=evictions,nodes",
+        "/insights/timeline/?at=2026-01-31T12:00:00Z",
+    ),
     "loans": (
         "/insights/loans/",
         "/insights/loans/?resource=cpu&window=24h",

@@ -54,6 +54,7 @@ from dashboard.api.schema.cluster import (
 )
 from dashboard.api.schema.history import (
     AuditRecord,
+    ClusterTimeline,
     Command,
     Comparison,
     ComparisonTotals,
@@ -151,6 +152,7 @@ __all__ = [
     "CloseFirst",
     "Cluster",
     "ClusterCommandAnswer",
+    "ClusterTimeline",
     "Command",
     "CommandAnswer",
     "Comparison",

@@ -16,6 +16,7 @@ from dashboard.api.schema.parts import (
     text,
 )
 from scheduler.domain.audit_actions import AuditArea
+from scheduler.domain.cluster_timeline import LANES
 from scheduler.domain.comparison import Verdict
 
 Target = shape(
@@ -378,4 +379,37 @@ AuditRecord = object_shape(
         after=s.DictField(allow_null=True),
     )(),
     Empty(),
+)
+ClusterTimeline = object_shape(
+    "ClusterTimeline",
+    Empty(),
+    shape(
+        "ClusterTimelineStatus",
+        start=moment(),
+        end=moment(),
+        stepSeconds=s.IntegerField(help_text="what falls into one step is gathered in one mark"),
+        queue=text(),
+        session=shape(
+            "SessionOfMoment",
+            number=s.IntegerField(),
+            startedAt=maybe_moment(),
+            binds=s.IntegerField(),
+            evictions=s.IntegerField(),
+            policyVersion=s.IntegerField(allow_null=True),
+            kept=s.BooleanField(help_text="it can be run again"),
+        )(allow_null=True, help_text="the last that began before `at`"),
+        marks=shape(
+            "TimelineMark",
+            lane=choice(tuple(LANES)),
+            at=moment(),
+            until=moment(help_text="of the last, where several are gathered"),
+            count=s.IntegerField(),
+            message=s.CharField(),
+            queue=text(),
+            kind=text(),
+            name=text(),
+            ahead=s.BooleanField(help_text="it is expected or planned"),
+            url=s.CharField(help_text="its page"),
+        )(many=True),
+    )(),
 )

@@ -132,3 +132,35 @@ def replay(number: int) -> Replayed:
         scenario,
         outcome_digest(outcome, snapshot) == digest,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a kept session decided, and what the policy in force would decide in its place.
+
+    Gangs are named "namespace/name": only who sees all queues may read them.
+    """
+
+    is_same: bool
+    binds: int
+    evictions: int
+    gangs: frozenset[str]
+    now_binds: int
+    now_evictions: int
+    now_gangs: frozenset[str]
+
+
+def replay_with_policy_in_force(number: int, policy: Policy) -> Replay:
+    """Run it again as it was, and once more under this policy. Raises `NotKept`."""
+    then = replay(number)
+    now = run_session(then.scenario.cluster.snapshot(), policy)
+    outcome = then.run.outcome
+    return Replay(
+        is_same=then.is_same,
+        binds=len(outcome.binds),
+        evictions=len(outcome.evictions),
+        gangs=frozenset(bind.podgroup for bind in outcome.binds),
+        now_binds=len(now.binds),
+        now_evictions=len(now.evictions),
+        now_gangs=frozenset(bind.podgroup for bind in now.binds),
+    )

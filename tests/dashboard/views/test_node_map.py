@@ -97,7 +97,7 @@ def test_a_node_says_to_each_waiting_gang_what_keeps_it():
     assert (gang["name"], gang["fit"]) == ("train-2", "full")
     assert gang["short"][0]["resource"] == "cpu"
     explained = signed_in("vera").get("/api/v1/podgroups/default/train-2/explain/").json()
-    assert gang["reasonMessage"] == explained["reason"]["message"]
+    assert gang["reasonMessage"] == explained["message"]
 
 
 def test_the_gangs_of_others_are_counted_and_not_named():

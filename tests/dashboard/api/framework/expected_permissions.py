@@ -162,6 +162,7 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     "forecasts": {"get": MEMBER},
     "loans": {"get": MEMBER},
     "usage": {"get": MEMBER},
+    "timeline": {"get": MEMBER},
     "loans/history": {"get": MEMBER},
     "policy": {"get": MEMBER, "put": CLUSTER},
     "policy/presets": {"get": MEMBER},
