@@ -18,6 +18,7 @@ from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from dashboard.forms.usage import PARAMETERS, usage_question, usage_resources
 from dashboard.present.usage import report_object, usage_as_csv
 from scheduler.domain.usage_spans import DEFAULT_WINDOW, STEPS, WINDOWS, BadSpan
+from scheduler.selectors.usage.costs import costs_of
 from scheduler.selectors.usage.report import GROUPS, QUEUE, UsageQuestion, usage_report
 
 SPAN = (
@@ -28,6 +29,13 @@ SPAN = (
     ),
     query_parameter("from", "The first day (UTC), such as 2026-11-01, instead of a window."),
     query_parameter("to", "The last day (UTC), which is included."),
+)
+
+
+STEP = query_parameter(
+    "step",
+    "It follows from the length where nothing is given.",
+    {"type": "string", "enum": list(STEPS)},
 )
 
 
@@ -43,7 +51,7 @@ class Usage(Endpoint):
             summary="Who used how many resource-hours, what was deserved, and what was lost",
             parameters=(
                 *SPAN,
-                query_parameter("step", "", {"type": "string", "enum": list(STEPS)}),
+                STEP,
                 query_parameter(
                     "by",
                     f"What the rows are. {QUEUE} where nothing is given.",
@@ -62,11 +70,12 @@ class Usage(Endpoint):
 
     def get(self, request: Request) -> HttpResponseBase:
         report = usage_report(self._question(request))
+        costs = costs_of(report.question)
         if getattr(request.accepted_renderer, "format", "") == "csv":
-            return usage_as_csv(request._request, report)
+            return usage_as_csv(request._request, report, costs)
         name = report.question.by
         return self.response_with(
-            record_object("UsageReport", name, None, {}, report_object(report))
+            record_object("UsageReport", name, None, {}, report_object(report, costs))
         )
 
     def _question(self, request: Request) -> UsageQuestion:

@@ -12,6 +12,7 @@ from dashboard.present.amounts import in_page_order
 from dashboard.present.queue_page import chosen_resource
 from scheduler.domain.usage_spans import STEPS, BadSpan, UsageSpan, span_of
 from scheduler.selectors.queues.listing import cluster_total
+from scheduler.selectors.usage.fairness import FairnessQuestion
 from scheduler.selectors.usage.report import GROUPS, QUEUE, UsageQuestion, known_resources
 
 PARAMETERS: Final = ("window", "from", "to", "step", "by", "resource", "queue", "user", "namespace")
@@ -34,6 +35,18 @@ def usage_question(
         namespace=_text(given, "namespace"),
         visible=visible,
     )
+
+
+def fairness_question(
+    given: Mapping[str, str], visible: Collection[str] | None, resources: list[str]
+) -> FairnessQuestion:
+    """Raises `BadSpan`."""
+    asked = usage_question({**_plain(given), "by": QUEUE}, visible, resources)
+    return FairnessQuestion(asked.span, asked.resource, asked.queue, visible)
+
+
+def _plain(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: given.get(name) or "" for name in PARAMETERS}
 
 
 def usage_span(given: Mapping[str, str]) -> UsageSpan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -9,13 +11,14 @@ from django.http.response import HttpResponseBase
 
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.amounts import short_name
+from scheduler.domain.prices import rounded
 from scheduler.domain.resources import is_bytes, units_per_one
 from scheduler.domain.usage import HOUR, unit_of
+from scheduler.selectors.usage.costs import Costs
 from scheduler.selectors.usage.report import (
     JOB,
     QUEUE,
     Figures,
-    UsageLine,
     UsageReport,
 )
 
@@ -23,7 +26,16 @@ OTHERS: Final = "others"
 NOBODY: Final = "nobody"
 SHARES: Final = ("deserved", "borrowed", "lent", "idle", "owed")
 FIGURES: Final = ("used", "waited", "lost", *SHARES)
-CSV_COLUMNS: Final = ("name", "resource", "unit", *FIGURES, "usedSeconds", "share")
+CSV_COLUMNS: Final = (
+    "name",
+    "resource",
+    "unit",
+    *FIGURES,
+    "usedSeconds",
+    "share",
+    "cost",
+    "currency",
+)
 FIRST_LINES: Final = 100
 """Of the table on the page. CSV has more."""
 
@@ -98,7 +110,9 @@ def denominator(report: UsageReport, figures: Figures) -> int:
     return report.whole.used
 
 
-def line_object(report: UsageReport, name: str, figures: Figures) -> dict[str, Any]:
+def line_object(
+    report: UsageReport, name: str, figures: Figures, cost: Fraction | None
+) -> dict[str, Any]:
     resource = report.question.resource
     whole = denominator(report, figures)
     found: dict[str, Any] = {"name": name}
@@ -109,11 +123,38 @@ def line_object(report: UsageReport, name: str, figures: Figures) -> dict[str, A
         found[figure] = known
     found["usedSeconds"] = exact_seconds(resource, figures.used)
     found["share"] = round(figures.used / whole, 6) if whole > 0 else None
+    found["cost"] = None if cost is None else str(rounded(cost))
     found["message"] = of_whole(resource, figures.used, whole)
     return found
 
 
-def report_object(report: UsageReport) -> dict[str, Any]:
+def _cost_of(costs: Costs, name: str) -> Fraction | None:
+    """Of all resources together; None where there are no prices."""
+    if not costs.currency:
+        return None
+    return costs.by_name.get(name, Fraction())
+
+
+def _whole_cost(costs: Costs) -> Fraction | None:
+    if not costs.currency:
+        return None
+    return costs.total
+
+
+def _rest_cost(costs: Costs, names: Iterable[str]) -> Fraction | None:
+    if not costs.currency:
+        return None
+    return costs.total - sum((costs.by_name.get(name, Fraction()) for name in names), Fraction())
+
+
+def money(cost: Fraction | None, currency: str) -> str:
+    """ "1 234.50 EUR"."""
+    if cost is None:
+        return ""
+    return f"{rounded(cost):,} {currency}".replace(",", "\u202f")
+
+
+def report_object(report: UsageReport, costs: Costs) -> dict[str, Any]:
     """The status of the API's answer."""
     question = report.question
     span = question.span
@@ -127,18 +168,22 @@ def report_object(report: UsageReport) -> dict[str, Any]:
         "unit": hour_unit(question.resource),
         "completeUntil": report.complete_until.isoformat() if report.complete_until else None,
         "capacity": round(in_hours(question.resource, report.capacity), 6),
-        "whole": line_object(report, "", report.whole),
-        "rows": [line_object(report, line.name, line.figures) for line in _all_lines(report)],
+        "currency": costs.currency,
+        "whole": line_object(report, "", report.whole, _whole_cost(costs)),
+        "rows": _line_objects(report, costs),
         "steps": [start.isoformat() for start in report.steps],
         "series": _series(report),
     }
 
 
-def _all_lines(report: UsageReport) -> list[UsageLine]:
-    lines = list(report.lines)
+def _line_objects(report: UsageReport, costs: Costs) -> list[dict[str, Any]]:
+    rows = []
+    for line in report.lines:
+        rows.append(line_object(report, line.name, line.figures, _cost_of(costs, line.name)))
     if report.others:
-        lines.append(UsageLine(OTHERS, report.others))
-    return lines
+        cost = _rest_cost(costs, (line.name for line in report.lines))
+        rows.append(line_object(report, OTHERS, report.others, cost))
+    return rows
 
 
 def _series(report: UsageReport) -> list[dict[str, Any]]:
@@ -152,27 +197,33 @@ def _series(report: UsageReport) -> list[dict[str, Any]]:
     return found
 
 
-def usage_as_csv(request: HttpRequest, report: UsageReport) -> HttpResponseBase:
+def usage_as_csv(request: HttpRequest, report: UsageReport, costs: Costs) -> HttpResponseBase:
     resource = report.question.resource
-    fixed = {"resource": resource, "unit": hour_unit(resource)}
-    rows = [
-        {**line_object(report, line.name, line.figures), **fixed} for line in _all_lines(report)
-    ]
+    fixed = {"resource": resource, "unit": hour_unit(resource), "currency": costs.currency}
+    rows = [{**row, **fixed} for row in _line_objects(report, costs)]
     name = f"usage-by-{report.question.by}.csv"
     return streamed(request, as_csv(rows, CSV_COLUMNS), "text/csv", name)
 
 
-def present_report(report: UsageReport) -> dict[str, Any]:
+def present_report(report: UsageReport, costs: Costs) -> dict[str, Any]:
     """For the page's template."""
     question = report.question
     lines = list(report.lines[:FIRST_LINES])
     rest = report.whole
     for line in lines:
         rest = rest - line.figures
-    entries = [_entry(report, line.name, line.figures) for line in lines]
+    currency = costs.currency
+    entries = []
+    for line in lines:
+        entry = _entry(report, line.name, line.figures)
+        entry["cost"] = money(_cost_of(costs, line.name), currency)
+        entries.append(entry)
     others = None
     if rest:
         others = _entry(report, "", rest)
+        others["cost"] = money(_rest_cost(costs, (line.name for line in lines)), currency)
+    whole = _entry(report, "", report.whole)
+    whole["cost"] = money(_whole_cost(costs), currency)
     return {
         "title": short_name(question.resource),
         "unit": hour_unit(question.resource),
@@ -180,7 +231,8 @@ def present_report(report: UsageReport) -> dict[str, Any]:
         "entries": entries,
         "others": others,
         "hidden": len(report.lines) - len(lines),
-        "whole": _entry(report, "", report.whole),
+        "whole": whole,
+        "currency": currency,
         "totals": _totals(report),
         "chart": _chart(report),
         "steps_table": _steps_table(report),

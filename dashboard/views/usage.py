@@ -18,6 +18,7 @@ from dashboard.present.usage import present_report, usage_as_csv
 from scheduler.domain.access import Forbidden, Permission
 from scheduler.domain.queues import ROOT
 from scheduler.domain.usage_spans import STEPS, BadSpan
+from scheduler.selectors.usage.costs import costs_of
 from scheduler.selectors.usage.report import GROUPS, UsageQuestion, usage_report
 
 WINDOW_TITLES = {
@@ -34,9 +35,10 @@ def usage(request: HttpRequest) -> HttpResponseBase:
     resources = usage_resources()
     question = _question(request, resources)
     report = usage_report(question)
+    costs = costs_of(question)
     if request.GET.get("format") == "csv":
-        return usage_as_csv(request, report)
-    context = {**present_report(report), **_context(request, question, resources)}
+        return usage_as_csv(request, report, costs)
+    context = {**present_report(report, costs), **_context(request, question, resources)}
     return render(request, "insights/usage.html", context)
 
 

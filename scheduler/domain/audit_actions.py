@@ -35,6 +35,11 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "KeepSessions",
         "RestoreBackup",
     ),
+    "Usage": (
+        "SetPrices",
+        "DeletePrices",
+        "SendStatement",
+    ),
     "Change sets": (
         "ApplyChangeSet",
         "DiscardChangeSet",
@@ -132,6 +137,7 @@ KINDS: Final = (
     "SafeWindow",
     "Cluster",
     "Policy",
+    "PriceList",
     "Node",
     "Grant",
     "GroupMapping",

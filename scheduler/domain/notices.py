@@ -21,6 +21,7 @@ class NoticeKind(StrEnum):
     CALENDAR_CONFLICT = "CalendarConflict"
     CALENDAR_BEGAN = "CalendarBegan"
     CALENDAR_ENDED = "CalendarEnded"
+    STATEMENT = "QueueStatement"
 
 
 KIND_WORDS: Final[Mapping[NoticeKind, str]] = {
@@ -35,6 +36,7 @@ KIND_WORDS: Final[Mapping[NoticeKind, str]] = {
     NoticeKind.CALENDAR_CONFLICT: "An entry of the calendar is in conflict",
     NoticeKind.CALENDAR_BEGAN: "An entry of the calendar begins",
     NoticeKind.CALENDAR_ENDED: "An entry of the calendar ends",
+    NoticeKind.STATEMENT: "A monthly statement of a queue",
 }
 
 KIND_COUNTED: Final[Mapping[NoticeKind, str]] = {
@@ -49,6 +51,7 @@ KIND_COUNTED: Final[Mapping[NoticeKind, str]] = {
     NoticeKind.CALENDAR_CONFLICT: "of calendar conflicts",
     NoticeKind.CALENDAR_BEGAN: "of calendar entries that began",
     NoticeKind.CALENDAR_ENDED: "of calendar entries that ended",
+    NoticeKind.STATEMENT: "with statements",
 }
 """After a number, in the subject of a message about many."""
 

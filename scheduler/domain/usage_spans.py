@@ -92,6 +92,20 @@ def span_of(
     return found
 
 
+def month_span(month: str) -> UsageSpan:
+    """Of a whole month, "2026-11". Raises `BadSpan`."""
+    try:
+        if len(month) != len("2026-11"):
+            raise ValueError
+        first = date.fromisoformat(f"{month}-01")
+        start = _midnight(first)
+        end = _midnight((first + timedelta(days=32)).replace(day=1))
+    except (ValueError, OverflowError):
+        message = f"“{month[:20]}” is not a month; write year and month, such as 2026-11."
+        raise BadSpan("month", message) from None
+    return UsageSpan(start, end, DAYS)
+
+
 def _window(window: str, now: datetime) -> tuple[datetime, datetime]:
     if window not in WINDOWS:
         message = f"There is no window “{window[:20]}”. There are {', '.join(WINDOWS)}."

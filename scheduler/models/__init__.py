@@ -13,6 +13,7 @@ from scheduler.models.calendar import ChangePlan, Occurrence
 from scheduler.models.change import Change, ChangeHorizon
 from scheduler.models.change_set import ChangeSet
 from scheduler.models.comparison import Comparison
+from scheduler.models.fairness import LossRow, StarvedRow, WaitRow
 from scheduler.models.history import LoanSample, QueueSample, SavedScenario
 from scheduler.models.lookups import Glob
 from scheduler.models.mirror import DisruptionBudget, Mirror
@@ -27,6 +28,7 @@ from scheduler.models.notice import (
 )
 from scheduler.models.personal import BulkItem, BulkRun, Preference, SavedView
 from scheduler.models.preview import Preview
+from scheduler.models.prices import PriceList, SentStatements
 from scheduler.models.queue import PlannedDeletion, Queue, QueueFigures
 from scheduler.models.record import Command, Event
 from scheduler.models.safe_window import SafeWindow
@@ -85,6 +87,7 @@ __all__ = [
     "Lease",
     "LoanSample",
     "LookAhead",
+    "LossRow",
     "Mirror",
     "Namespace",
     "Node",
@@ -102,6 +105,7 @@ __all__ = [
     "PolicyVersion",
     "Preference",
     "Preview",
+    "PriceList",
     "PriorityClass",
     "Queue",
     "QueueFigures",
@@ -111,10 +115,13 @@ __all__ = [
     "SavedView",
     "SchedulingSession",
     "SecondFactor",
+    "SentStatements",
     "SimulatedCluster",
     "SimulatedPod",
     "StartForecast",
+    "StarvedRow",
     "UnmadePods",
     "UsageBook",
     "UsageRow",
+    "WaitRow",
 ]

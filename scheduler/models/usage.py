@@ -118,6 +118,8 @@ class UsageBook(models.Model):
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     # seconds since 1970; unset before the first time
     complete_until = models.BigIntegerField(null=True, blank=True)
+    # when somebody last looked where the cluster's room goes
+    looked_at = models.BigIntegerField(null=True, blank=True)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="one_usage_book")]

@@ -54,7 +54,7 @@ function options(holder, data) {
       { ...axis(), size: 64, label: data.unit, labelSize: 18 },
     ],
     series: [
-      { label: "From", value: (_, at) => (at == null ? "–" : moment(at)) },
+      { label: "From", value: (_, __, ___, at) => (at == null ? "–" : moment(nearest(data.times, at))) },
       ...data.series.map((entry, place) => series(entry, place, data)).toReversed(),
     ],
     hooks: { setLegend: [newestInLegend] },
@@ -75,9 +75,11 @@ function series(entry, place, data) {
 }
 
 function amount(values, at) {
-  const value = values[Math.min(at, values.length - 1)];
-  return Number(value.toPrecision(4)).toLocaleString();
+  return Number(nearest(values, at).toPrecision(4)).toLocaleString();
 }
+
+/** The end of the last step belongs to it. */
+const nearest = (values, at) => values[Math.min(at, values.length - 1)];
 
 function timeOf(at, step) {
   const moment = new Date(at * 1000);

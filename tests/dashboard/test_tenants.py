@@ -142,6 +142,7 @@ def test_exports_leave_them_out(ruth: Client, have: Have):
         ("/api/v1/audit/", "application/x-ndjson"),
         ("/api/v1/loans/", "text/csv"),
         ("/api/v1/usage/?by=job", "text/csv"),
+        ("/api/v1/fairness/", "text/csv"),
         ("/insights/loans/history.csv", "*/*"),
         ("/queues/-/names.json", "*/*"),
     ):

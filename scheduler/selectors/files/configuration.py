@@ -27,6 +27,7 @@ from scheduler.models import (
     GroupMapping,
     Namespace,
     NoticeRule,
+    PriceList,
     PriorityClass,
     Queue,
 )
@@ -168,6 +169,16 @@ def policy_manifest() -> Manifest:
     return manifest_of(POLICY, THE_POLICY, {POLICY_TEXT: policy_text_now()})
 
 
+def _price_lists() -> list[Manifest]:
+    return [price_list_manifest(row) for row in PriceList.objects.order_by("valid_from")]
+
+
+def price_list_manifest(row: PriceList) -> Manifest:
+    """Its name is the day that it counts from."""
+    spec = {"currency": row.currency, "prices": dict(row.prices)}
+    return manifest_of("PriceList", row.valid_from.isoformat(), spec)
+
+
 def _notice_rules() -> list[Manifest]:
     rows = NoticeRule.objects.select_related("user", "queue")
     found = (notice_rule_manifest(row) for row in rows)
@@ -271,6 +282,7 @@ EXPORTED: Final[dict[str, Callable[[], Iterable[Manifest]]]] = {
     "GroupMapping": _group_mappings,
     "Cluster": _cluster,
     "Policy": _policy,
+    "PriceList": _price_lists,
     "NoticeRule": _notice_rules,
     "ChangeSet": _change_sets,
     "ChangePlan": _plans,

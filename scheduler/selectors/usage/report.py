@@ -27,7 +27,7 @@ MOST_LINES: Final = 1000
 LARGEST: Final = 6
 """So many have a colour of their own in a chart; the others are one."""
 
-_COLUMNS: Final = {
+COLUMNS: Final = {
     QUEUE: ("queue_name",),
     USER: ("owner",),
     NAMESPACE: ("namespace",),
@@ -37,7 +37,9 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class UsageQuestion:
-    """`visible` are the queues that the reader may see, None for all."""
+    """`visible` are the queues that the reader may see, None for all. Without a resource it is
+    about all of them.
+    """
 
     span: UsageSpan
     resource: str
@@ -110,7 +112,7 @@ class UsageReport:
 
 def usage_report(question: UsageQuestion, most: int = MOST_LINES) -> UsageReport:
     rows = rows_of(question)
-    names = _COLUMNS[question.by]
+    names = COLUMNS[question.by]
     by_name: Any = rows.order_by().values_list(*names).annotate(**_sums())
     summed = by_name.order_by("-sum_used", *names)
     lines = []
@@ -150,13 +152,15 @@ def _in_span(grain: str, question: UsageQuestion) -> QuerySet[UsageRow]:
     seconds = UsageRow.DAY
     if question.span.is_hourly:
         seconds = UsageRow.HOUR
-    return UsageRow.objects.filter(
+    rows = UsageRow.objects.filter(
         grain=grain,
         seconds=seconds,
-        resource=question.resource,
         at__gte=question.span.start,
         at__lt=question.span.end,
     )
+    if question.resource:
+        return rows.filter(resource=question.resource)
+    return rows
 
 
 def _sums() -> dict[str, Any]:
@@ -189,7 +193,7 @@ def _series(
         rest[places[beginning_of(at)]] += used
     largest_names = list(names)
     found: dict[str | None, list[int]] = {name: [0] * len(steps) for name in largest_names}
-    columns = _COLUMNS[question.by]
+    columns = COLUMNS[question.by]
     largest = rows.filter(_any_of(columns, largest_names)).order_by()
     for *key, at, used in largest.values_list(*columns, "at").annotate(total=Sum("used")):
         place = places[beginning_of(at)]
@@ -214,3 +218,9 @@ def known_resources() -> list[str]:
     """Of which there is usage at all, whoever sees it."""
     rows = UsageRow.objects.filter(grain=UsageRow.CLUSTER, seconds=UsageRow.DAY)
     return list(rows.order_by().values_list("resource", flat=True).distinct())
+
+
+def used_by_resource(question: UsageQuestion) -> dict[str, int]:
+    """Of a question without a resource; what was not used is left out."""
+    rows: Any = rows_of(question).order_by().values_list("resource").annotate(total=Sum("used"))
+    return {resource: total for resource, total in rows if total}

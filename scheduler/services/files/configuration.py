@@ -18,7 +18,7 @@ from scheduler.admission.reading.reader import Reader
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.change_sets import KINDS, POLICY, POLICY_TEXT, THE_POLICY
 from scheduler.domain.queues import ROOT
-from scheduler.models import ChangeSet, Grant, GroupMapping, NoticeRule
+from scheduler.models import ChangeSet, Grant, GroupMapping, NoticeRule, PriceList
 from scheduler.selectors.change_sets.listing import queues_of
 from scheduler.selectors.files import configuration as stored
 from scheduler.services.accounts import access, sign_on, users
@@ -27,6 +27,7 @@ from scheduler.services.notices.choices import save_rule
 from scheduler.services.records import audit
 from scheduler.services.sessions.policies import replace_policy
 from scheduler.services.sessions.requests import set_period
+from scheduler.services.usage.prices import read_day, set_prices
 
 Spec = dict[str, Any]
 
@@ -217,6 +218,18 @@ def _write_policy(_name: str, spec: Spec, _before: Spec | None, by: Actor) -> No
     replace_policy(text, by=by)
 
 
+def _prices_now(name: str, _spec: Spec) -> Spec | None:
+    row = PriceList.objects.filter(valid_from=read_day(name)).first()
+    if row is None:
+        return None
+    found: Spec = stored.price_list_manifest(row)["spec"]
+    return found
+
+
+def _write_prices(name: str, spec: Spec, _before: Spec | None, by: Actor) -> None:
+    set_prices(name, spec.get("currency"), spec.get("prices"), by=by)
+
+
 def _change_set_now(name: str, _spec: Spec) -> Spec | None:
     draft = stored.named_sets().get(name)
     if draft is None:
@@ -376,6 +389,7 @@ WRITTEN: Final[dict[str, Written]] = {
     "GroupMapping": Written(("providerGroup", "role", "queue"), _mapping_now, _write_mapping),
     "Cluster": Written(("periodSeconds",), _cluster_now, _write_cluster, stored.THE_CLUSTER),
     POLICY: Written((POLICY_TEXT,), _policy_now, _write_policy, THE_POLICY),
+    "PriceList": Written(("currency", "prices"), _prices_now, _write_prices),
     "NoticeRule": Written(
         ("user", "kind", "queue", "timesUsual"), _notice_rule_now, _write_notice_rule
     ),

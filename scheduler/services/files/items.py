@@ -27,6 +27,7 @@ APPLY_ORDER: Final = (
     "GroupMapping",
     "Cluster",
     "Policy",
+    "PriceList",
     "NoticeRule",
     "ChangeSet",
     "ChangePlan",

@@ -41,6 +41,7 @@ from scheduler.models import (
     Happening,
     Job,
     LoanSample,
+    LossRow,
     Notice,
     NoticeDelivery,
     Pod,
@@ -52,7 +53,9 @@ from scheduler.models import (
     QueueSample,
     SchedulingSession,
     StartForecast,
+    StarvedRow,
     UsageRow,
+    WaitRow,
 )
 from scheduler.models.bulk import fetch
 from scheduler.selectors.cluster.nodes import OCCUPYING
@@ -61,6 +64,8 @@ from scheduler.services.records import idempotency
 from scheduler.services.records.loan_samples import note_loans
 from scheduler.services.records.rollup import roll_up
 from scheduler.services.usage.booking import book_usage
+from scheduler.services.usage.losses import note_losses
+from scheduler.services.usage.statements import send_due_statements
 
 STEP = 2000
 """Rows deleted in one transaction."""
@@ -104,6 +109,7 @@ USAGE: Final = (
     (UsageRow.CLUSTER, UsageRow.DAY, timedelta(days=800)),
 )
 """Days for two years and a little: a month can be compared with that of the year before."""
+FAIRNESS_KEPT = timedelta(days=800)
 STRETCHES_KEPT = timedelta(days=3)
 """For longer than a pod that was over already is taken for news (models/usage_triggers.py)."""
 LATE_SAMPLES = timedelta(seconds=10)
@@ -125,7 +131,9 @@ def tidy_up() -> None:
     until = time.monotonic() + MOST_SECONDS
     note_loans(now)
     roll_up(now - LATE_SAMPLES)
+    note_losses(now)
     book_usage(now, until)
+    send_due_statements(now)
     _prune_decisions(now - kept_for("decisions"), until)
     for rows in _past_their_time(now):
         _prune_rows(rows, until)
@@ -154,6 +162,10 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
         yield LoanSample.objects.filter(seconds=seconds, at__lt=now - kept)
     for grain, seconds, kept in USAGE:
         yield UsageRow.objects.filter(grain=grain, seconds=seconds, at__lt=now - kept)
+        if grain == UsageRow.CLUSTER:
+            yield LossRow.objects.filter(seconds=seconds, at__lt=now - kept)
+    yield StarvedRow.objects.filter(at__lt=now - FAIRNESS_KEPT)
+    yield WaitRow.objects.filter(at__lt=now - FAIRNESS_KEPT)
     yield PodStretch.objects.filter(booked=True, ended_at__lt=now - STRETCHES_KEPT)
     if not is_kubernetes():  # there, what has ended goes when the cluster deletes it
         yield from _ended_long_ago(now)

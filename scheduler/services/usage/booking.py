@@ -34,6 +34,7 @@ from scheduler.models import CountedPod, Eviction, Pod, PodStretch, UsageBook
 from scheduler.models.bulk import as_parameter, execute, json_column, values_table
 from scheduler.services.usage.shares import add_shares
 from scheduler.services.usage.sums import Sums
+from scheduler.services.usage.waits import add_waits
 
 MARK: Final = 600
 """Pods that go on are counted at each whole ten minutes."""
@@ -94,6 +95,7 @@ def _complete(mark: int) -> None:
         sums = Sums()
         add_shares(sums, book.complete_until, mark)
         sums.write()
+        add_waits(book.complete_until, mark)
     book.complete_until = mark
     book.save(update_fields=["complete_until"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from scheduler.domain.usage import HOUR, UNCOUNTED, moment_at, unit_of
 from scheduler.models import LoanSample, Queue, QueueSample
 from scheduler.selectors.records.history import as_points
 from scheduler.services.records.rollup import Level, standing_at
+from scheduler.services.usage.starved import add_starved, owed_by_resource
 from scheduler.services.usage.sums import Sums
 
 _MINUTES: Final = Level(QueueSample.MINUTE, QueueSample.MINUTE, 1, 3600)
@@ -35,6 +36,7 @@ def add_shares(sums: Sums, start: int, end: int) -> None:
     for name, stretches in loans.items():
         if name in leaves:
             _add(sums, name, stretches, _loans_of_queue)
+    add_starved(figures, loans, leaves)
 
 
 def _leaves() -> set[str]:
@@ -60,12 +62,10 @@ def _capacity(data: Data) -> Iterator[tuple[str, str, int]]:
 
 def _figures_of_queue(data: Data) -> Iterator[tuple[str, str, int]]:
     """Owed is what a queue lacks of its deserved, as far as its pods ask for it."""
-    asked: Mapping[str, int] = data.get("pending", {})
-    has: Mapping[str, int] = data.get("allocated", {})
     for resource, amount in data.get("deserved", {}).items():
         yield "deserved", resource, amount
-        lacks = amount - has.get(resource, 0)
-        yield "owed", resource, max(0, min(lacks, asked.get(resource, 0)))
+    for resource, amount in owed_by_resource(data).items():
+        yield "owed", resource, amount
 
 
 def _loans_of_queue(data: Data) -> Iterator[tuple[str, str, int]]:

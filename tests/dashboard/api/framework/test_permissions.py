@@ -300,6 +300,8 @@ def body_for(name: str, action: str, place: str) -> Any:
         },
         ("policy/validate", "post"): {"spec": {"policy": "actions: allocate"}},
         ("cluster", "patch"): {"spec": {"periodSeconds": 2}},
+        ("usage/statement", "post"): {"queue": place, "month": "2026-10"},
+        ("prices", "put"): {"validFrom": "2030-01-01", "currency": "EUR", "prices": {"cpu": "1"}},
         ("validate", "post"): {"kind": "Queue", **queue("fresh", place)},
         ("apply", "post"): {
             "kind": "PodGroup",

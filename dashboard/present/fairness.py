@@ -1,0 +1,228 @@
+"""Fairness as it is shown: the same for page, API, CSV and CLI."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from dashboard.http.exports import as_csv, streamed
+from dashboard.http.visibility import OTHER_QUEUES, Visibility
+from dashboard.present.amounts import short_name
+from dashboard.present.usage import NOBODY, hour_unit, in_hours, percent, shown_hours
+from dashboard.templatetags.times import in_words
+from scheduler.domain.gang_sizes import SIZE_WORDS
+from scheduler.domain.losses import PART_HELP, PART_WORDS
+from scheduler.selectors.usage.fairness import Balance, Fairness, Waits
+
+CSV_COLUMNS: Final = (
+    "queue",
+    "resource",
+    "unit",
+    "deserved",
+    "used",
+    "owed",
+    "borrowed",
+    "balance",
+)
+_COLOURS: Final = (
+    "--series-0",
+    "--series-4",
+    "--series-2",
+    "--series-3",
+    "--suspended",
+    "--series-5",
+    "--track",
+)
+
+
+def balance_object(resource: str, row: Balance) -> dict[str, Any]:
+    found: dict[str, Any] = {"queue": row.queue}
+    for name in ("deserved", "used", "owed", "borrowed", "balance"):
+        found[name] = round(in_hours(resource, getattr(row, name)), 6)
+    found["message"] = balance_words(resource, row)
+    return found
+
+
+def balance_words(resource: str, row: Balance) -> str:
+    """ "12 of 96 GPU-hours below its deserved while it asked, 13 %"."""
+    unit = hour_unit(resource)
+    if row.balance < 0:
+        part, words = -row.balance, "below its deserved while it asked for them"
+    elif row.balance > 0:
+        part, words = row.balance, "above its deserved"
+    else:
+        return "even"
+    if row.deserved <= 0:
+        return f"{shown_hours(resource, part)} {unit} {words}"
+    whole = shown_hours(resource, row.deserved)
+    share = percent(part, row.deserved)
+    return f"{shown_hours(resource, part)} of {whole} {unit} {words}, {share}"
+
+
+def fairness_object(found: Fairness, seen: Visibility) -> dict[str, Any]:
+    question = found.question
+    resource = question.resource
+    span = question.span
+    return {
+        "window": span.window,
+        "from": span.start.isoformat(),
+        "to": span.end.isoformat(),
+        "step": span.step,
+        "resource": resource,
+        "unit": hour_unit(resource),
+        "queues": [balance_object(resource, row) for row in found.balances],
+        "pairs": [
+            {
+                "starved": pair.starved,
+                "by": seen.visible_queue(pair.by) or OTHER_QUEUES,
+                "amount": round(in_hours(resource, pair.amount), 6),
+            }
+            for pair in found.pairs
+        ],
+        "waits": {kind: [_wait_object(row) for row in rows] for kind, rows in found.waits.items()},
+        "steps": [start.isoformat() for start in found.steps],
+        "room": _room_objects(found),
+    }
+
+
+def _wait_object(row: Waits) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "gangs": row.gangs,
+        "p50Seconds": None if row.median is None else round(row.median, 1),
+        "p95Seconds": None if row.most is None else round(row.most, 1),
+    }
+
+
+def _room_objects(found: Fairness) -> list[dict[str, Any]]:
+    resource = found.question.resource
+    whole = sum(sum(values) for values in found.room.values())
+    rows = []
+    for part, values in found.room.items():
+        amount = sum(values)
+        rows.append(
+            {
+                "part": part,
+                "hours": round(in_hours(resource, amount), 6),
+                "share": round(amount / whole, 6) if whole else None,
+                "steps": [round(in_hours(resource, value), 6) for value in values],
+            }
+        )
+    return rows
+
+
+def fairness_as_csv(request: HttpRequest, found: Fairness) -> HttpResponseBase:
+    resource = found.question.resource
+    fixed = {"resource": resource, "unit": hour_unit(resource)}
+    rows = [{**balance_object(resource, row), **fixed} for row in found.balances]
+    return streamed(request, as_csv(rows, CSV_COLUMNS), "text/csv", "fairness.csv")
+
+
+def present_fairness(found: Fairness, seen: Visibility) -> dict[str, Any]:
+    resource = found.question.resource
+    unit = hour_unit(resource)
+    return {
+        "title": short_name(resource),
+        "unit": unit,
+        "balances": [_shown_balance(resource, row) for row in found.balances],
+        "pairs": [
+            {
+                "starved": pair.starved,
+                "by": seen.visible_queue(pair.by) or OTHER_QUEUES,
+                "amount": f"{shown_hours(resource, pair.amount)} {unit}",
+            }
+            for pair in found.pairs
+        ],
+        "waits": [
+            {"title": title, "rows": [_shown_wait(kind, row) for row in found.waits[kind]]}
+            for kind, title in (("queue", "Queue"), ("size", "Size"), ("user", "User"))
+        ],
+        "room": _shown_room(found),
+        "chart": _chart(found),
+        "steps_table": _steps_table(found),
+        "has_room": any(any(values) for values in found.room.values()),
+    }
+
+
+def _shown_balance(resource: str, row: Balance) -> dict[str, str]:
+    found = {"queue": row.queue, "words": balance_words(resource, row)}
+    for name in ("deserved", "used", "owed", "borrowed"):
+        found[name] = shown_hours(resource, getattr(row, name))
+    sign = "+" if row.balance > 0 else "−" if row.balance < 0 else ""
+    found["balance"] = f"{sign}{shown_hours(resource, abs(row.balance))}"
+    return found
+
+
+def _shown_wait(kind: str, row: Waits) -> dict[str, Any]:
+    name = row.name or NOBODY
+    if kind == "size":
+        name = SIZE_WORDS.get(row.name, row.name)
+    return {
+        "name": name,
+        "gangs": row.gangs,
+        "median": "–" if row.median is None else in_words(row.median),
+        "most": "–" if row.most is None else in_words(row.most),
+    }
+
+
+def _shown_room(found: Fairness) -> list[dict[str, str]]:
+    resource = found.question.resource
+    whole = sum(sum(values) for values in found.room.values())
+    of_all = f"of {shown_hours(resource, whole)} {hour_unit(resource)}"
+    rows = []
+    for part, values in found.room.items():
+        amount = sum(values)
+        words = f"{shown_hours(resource, amount)} {of_all}"
+        rows.append(
+            {
+                "title": PART_WORDS[part],
+                "help": PART_HELP[part],
+                "share": percent(amount, whole) or "–",
+                "words": words,
+            }
+        )
+    return rows
+
+
+def _shares(found: Fairness) -> dict[str, list[float]]:
+    """Percent of each step; they add up to 100, or to 0 where nobody looked."""
+    sums = [sum(values) for values in zip(*found.room.values(), strict=True)]
+    shares = {}
+    for part, values in found.room.items():
+        shares[part] = [
+            round(value / whole * 100, 3) if whole else 0.0
+            for value, whole in zip(values, sums, strict=True)
+        ]
+    return shares
+
+
+def _chart(found: Fairness) -> dict[str, Any]:
+    series = []
+    for (part, values), colour in zip(_shares(found).items(), _COLOURS, strict=True):
+        series.append({"label": PART_WORDS[part], "values": values, "colour": colour})
+    return {
+        "unit": "%",
+        "most": 100,
+        "step": found.question.span.step,
+        "times": [int(start.timestamp()) for start in found.steps],
+        "end": int(found.question.span.end.timestamp()),
+        "series": series,
+    }
+
+
+def _steps_table(found: Fairness) -> dict[str, Any]:
+    shares = _shares(found)
+    lines = []
+    for place in reversed(range(len(found.steps))):
+        cells = [f"{values[place]:.1f}" for values in shares.values()]
+        whole = sum(values[place] for values in shares.values())
+        lines.append({"at": found.steps[place], "cells": cells, "sum": f"{whole:.0f}"})
+    resource = found.question.resource
+    return {
+        "caption": f"Where the room of {short_name(resource)} went",
+        "unit": "Percent of all that the cluster had",
+        "names": [PART_WORDS[part] for part in shares],
+        "lines": lines,
+    }
