@@ -25,7 +25,7 @@ DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long soak image-check control-plane check metrics bench screenshots requirements clean
+.PHONY: help run test test-long soak image-check control-plane check metrics bench bench-compare screenshots requirements clean
 
 help:
 	@echo "make run           start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
@@ -38,7 +38,8 @@ help:
 	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with; HELM=1 also helm, DEX=1 also Dex"
 	@echo "make check         format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
 	@echo "make metrics       how hard the code is to read, in figures (COMPARE=REV to compare)"
-	@echo "make bench         measure the engine, sessions, the API and the pages"
+	@echo "make bench         measure the engine, sessions, the API and the pages; keeps the run under var/bench/"
+	@echo "make bench-compare A=FILE B=FILE   what moved between two runs"
 	@echo "make screenshots   pictures of the pages, for the documentation"
 	@echo "make requirements  pin the packages of requirements/*.in by hash"
 	@echo "make clean         remove what can be made again; var/ stays"
@@ -76,9 +77,13 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 metrics:
 	@python3 tests/tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
 
+# Ten minutes. The part that compares decisions takes half an hour more: QUALITY=1
 bench: $(DEV_STAMP)
-	$(PY) -m tests.bench
+	$(PY) -m tests.bench --save $(if $(QUALITY),,--skip quality)
 	$(PYTEST) tests/bench -q -s
+
+bench-compare: $(DEV_STAMP)
+	@$(PY) -m tests.bench.runs "$(A)" "$(B)"
 
 screenshots: $(DEV_STAMP)
 	$(PY) -m tests.browser.screenshots

@@ -1,5 +1,5 @@
-"""python -m tests.bench [--json] [--quick] [--only PART]: how fast a session is, against a naive
-twin, and how it grows.
+"""python -m tests.bench [--json] [--quick] [--save] [--only PART] [--skip PART]: how fast a session
+is, against a naive twin, and how it grows; what requests and writes cost.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ import json
 import platform
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 from tests.bench.parts import PARTS
+from tests.bench.runs import Rows, run_of, save_run
 
 
 def main(arguments: list[str]) -> int:
@@ -28,13 +30,25 @@ def main(arguments: list[str]) -> int:
         action="append",
         help="only this part; may be given several times",
     )
+    parser.add_argument(
+        "--skip",
+        choices=sorted(PARTS),
+        action="append",
+        default=[],
+        help="all but this part; may be given several times",
+    )
+    parser.add_argument(
+        "--save", action="store_true", help="keep the run as a file under var/bench/"
+    )
     options = parser.parse_args(arguments)
+    began = datetime.now(UTC)
+    parts: dict[str, Rows] = {}
     answer: dict[str, object] = {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "quick": options.quick,
     }
-    names = options.only or list(PARTS)
+    names = [name for name in options.only or PARTS if name not in options.skip]
     for name in names:
         alone = len(names) == 1
         rows = (
@@ -42,15 +56,18 @@ def main(arguments: list[str]) -> int:
             if alone
             else _in_a_process_of_its_own(name, options)
         )
-        answer[name] = rows
+        parts[name] = rows
         if not options.json:
             _print(name, rows)
     if options.json:
-        print(json.dumps(answer, indent=2))
+        print(json.dumps({**answer, **parts}, indent=2))
+    if options.save:
+        run = run_of(parts, began, quick=options.quick, repetitions=options.repeat)
+        print(f"kept as {save_run(run)}", file=sys.stderr)
     return 0
 
 
-def _in_a_process_of_its_own(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
+def _in_a_process_of_its_own(name: str, options: argparse.Namespace) -> Rows:
     """No part finds what another has loaded, and Django settles its database once."""
     command = [
         sys.executable,
@@ -65,11 +82,11 @@ def _in_a_process_of_its_own(name: str, options: argparse.Namespace) -> list[dic
     ran = subprocess.run(
         [*command, *(["--quick"] if options.quick else [])], stdout=subprocess.PIPE, check=True
     )
-    rows: list[dict[str, object]] = json.loads(ran.stdout)[name]
+    rows: Rows = json.loads(ran.stdout)[name]
     return rows
 
 
-def _print(name: str, rows: list[dict[str, object]]) -> None:
+def _print(name: str, rows: Rows) -> None:
     print(f"\n{name}")
     for row in rows:
         figures = "  ".join(f"{key}={value}" for key, value in row.items() if key != "what")

@@ -33,7 +33,7 @@ def api(scale: float, repetitions: int) -> list[Row]:
     view's.
     """
     with a_database():
-        token = _fill(scale)
+        token = fill(scale)
         with (
             _server() as address,
             httpx.Client(
@@ -50,7 +50,7 @@ def api(scale: float, repetitions: int) -> list[Row]:
     return [*_rows("idle", idle, idle), *_rows("during sessions", busy, idle)]
 
 
-def _fill(scale: float) -> str:
+def fill(scale: float) -> str:
     from django.contrib.auth import get_user_model
 
     from scheduler.domain.resources import Resources
@@ -90,7 +90,7 @@ def _submit_jobs(number: int) -> None:
     kind = PodClass.objects.create(
         digest="bench", requests=Resources.parse({"cpu": "1", "memory": "1Gi"})
     )
-    tasks = [{**_job("x")["spec"]["tasks"][0], "minAvailable": 4}]
+    tasks = [{**job("x")["spec"]["tasks"][0], "minAvailable": 4}]
     jobs = Job.objects.bulk_create(
         Job(namespace="default", name=f"there-{index}", queue=queue, min_available=4, tasks=tasks)
         for index in range(number)
@@ -113,7 +113,7 @@ def _submit_jobs(number: int) -> None:
     )
 
 
-def _job(name: str) -> dict[str, Any]:
+def job(name: str) -> dict[str, Any]:
     container = {"name": "main", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     tasks = [{"name": "worker", "replicas": 4, "template": {"spec": {"containers": [container]}}}]
     return {
@@ -184,7 +184,7 @@ def _asks(client: httpx.Client) -> dict[str, Ask]:
         "queues/?page_size=1000": lambda _: client.get("/api/v1/queues/?page_size=1000"),
         "jobs/, a page of 100": lambda _: client.get("/api/v1/jobs/"),
         "submit a gang of 4": lambda _: client.post(
-            "/api/v1/jobs/", json=_job(f"new-{next(numbers)}")
+            "/api/v1/jobs/", json=job(f"new-{next(numbers)}")
         ),
         "explain": lambda number: client.get(
             f"/api/v1/podgroups/default/there-{number % 100}/explain/"

@@ -40,6 +40,8 @@ class Timing:
             "minMs": round(min(self.wall) * 1000, 2),
             "maxMs": round(max(self.wall) * 1000, 2),
             "cpuMs": round(self.cpu * 1000, 2),
+            "cpuMinMs": round(min(self.processor) * 1000, 2),
+            "cpuMaxMs": round(max(self.processor) * 1000, 2),
             "repetitions": len(self.wall),
         }
 

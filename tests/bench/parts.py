@@ -22,6 +22,7 @@ from tests.bench.measuring import Timing, after, interleaved, peak_memory
 from tests.bench.mirror import mirror
 from tests.bench.quality import quality
 from tests.bench.queue_writes import queue_writes
+from tests.bench.requests import requests
 from tests.bench.submits import submits
 from tests.bench.twin import Twin
 
@@ -302,6 +303,7 @@ PARTS: dict[str, Part] = {
     "database-growth": database_growth,
     "submits": submits,
     "api": api,
+    "requests": requests,
     "queue-writes": queue_writes,
     "mirror": mirror,
 }

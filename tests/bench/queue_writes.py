@@ -213,7 +213,8 @@ def _row(
     figures = {
         "medianMs": round(median(wall) * 1000, 1),
         "cpuMs": round(median(cpu) * 1000, 1),
-        "minCpuMs": round(min(cpu) * 1000, 1),
+        "cpuMinMs": round(min(cpu) * 1000, 1),
+        "cpuMaxMs": round(max(cpu) * 1000, 1),
     }
     return {"what": what, **figures, "statements": max(statements), "repetitions": repetitions}
 
