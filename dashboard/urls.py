@@ -22,6 +22,8 @@ from dashboard.views import (
 handler400 = "dashboard.api.docs.bad_request"
 
 urlpatterns = [
+    # first: programs ask often, and each address is compared with those before it
+    path("api/v1/", include("dashboard.api.urls")),
     path("", overview.overview, name="overview"),
     path("queues/", queues.queues, name="queues"),
     path("queues/-/new/", queue_edit.new, name="queue-new"),
@@ -60,7 +62,6 @@ urlpatterns = [
         webhooks.mutate,
         name="admission-mutate",
     ),
-    path("api/v1/", include("dashboard.api.urls")),
     path("api/schema/", docs.Schema.as_view(), name="api-schema"),
     path("api/docs/", docs.Docs.as_view(), name="api-docs"),
     re_path(r"^api/(?P<rest>.*)$", docs.elsewhere, name="api-elsewhere"),

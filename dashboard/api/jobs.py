@@ -32,6 +32,7 @@ from scheduler.selectors.jobs.gangs import WAITING, PhaseCounts, pods_by_phase
 from scheduler.selectors.jobs.log_pods import LogPods
 from scheduler.selectors.jobs.run_limits import RunLimits, run_limits
 from scheduler.selectors.jobs.start_times import expected_starts, starts_of_waiting
+from scheduler.selectors.jobs.whole_jobs import jobs_by_ids
 from scheduler.services.jobs import changes, submit
 
 _EXAMPLE_CONTAINER = {
@@ -148,10 +149,10 @@ class Jobs(Watched, ManifestSet):
             objects.append(job_object(job, pods.get(group, {}), limit, expected.get(group)))
         return objects
 
-    def page(self, request: Request) -> Response:
+    def page(self, request: Request) -> HttpResponseBase:
         if not self.wants_plain_json:
             return self.paged_response(self.filter_rows(self.visible_rows()))
-        return self._cached_list()
+        return self.standing_page(self._cached_list)
 
     def _cached_list(self) -> Response:
         found = self.filter_rows(visible(Job.objects.all(), self.access))
@@ -269,9 +270,8 @@ def _objects_by_key(
     ids: list[int],
 ) -> dict[int, dict[str, Any]]:
     """`pods` counts the pods of each podgroup, `expected` says when it starts."""
-    found = Job.objects.filter(pk__in=ids).select_related("queue", "podgroup")
     objects: dict[int, dict[str, Any]] = {}
-    for job in found:
+    for job in jobs_by_ids(ids):
         group = _podgroup_of(job)
         limit = limits.get(job.queue_id)
         objects[job.pk] = job_object(job, pods.get(group, {}), limit, expected.get(group))

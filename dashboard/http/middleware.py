@@ -88,7 +88,11 @@ class QuickGZipMiddleware(GZipMiddleware):
         if is_encoded or not accepts_gzip or len(response.content) < self.LONG:
             return super().process_response(request, response)
         patch_vary_headers(response, ("Accept-Encoding",))
-        response.content = _compressed(response.content)
+        compressed = getattr(response, "compressed", None)
+        if compressed is None:
+            response.content = _compressed(response.content)
+        else:
+            response.content = compressed()
         response.headers["Content-Length"] = str(len(response.content))
         response.headers["Content-Encoding"] = "gzip"
         if response.get("ETag", "").startswith('"'):

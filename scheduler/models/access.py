@@ -153,6 +153,11 @@ class ApiToken(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
 
+    database_state: str = ""
+    """Which transactions had written when this was read (`token_with_user`). Two readings with the
+    same text saw the same rows everywhere; "" where that cannot be told.
+    """
+
     class Meta:
         ordering = ("-id",)
         constraints = [

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
-from django.db.models import Field, Model, QuerySet
+from django.db.models import BooleanField, Field, Model, QuerySet
 from django.db.models.expressions import RawSQL
 
 
@@ -31,6 +31,11 @@ class _Slot:
 def slot(name: str) -> RawSQL:
     """Stands for a value that each call gives, in the form that the database takes."""
     return RawSQL("%s", [_Slot(name)])
+
+
+def condition_with_slot(sql: str, name: str) -> RawSQL:
+    """A condition of our own words with one `%s` in it, which stands for the value."""
+    return RawSQL(sql, [_Slot(name)], output_field=BooleanField())  # noqa: S611 - our own words
 
 
 @dataclass(frozen=True, slots=True)

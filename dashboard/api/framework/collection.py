@@ -18,6 +18,11 @@ from dashboard.api.framework.errors import Refusal, bad_parameter, not_found
 from dashboard.api.framework.fields import select_fields, wanted_fields
 from dashboard.api.framework.pagination import CursorPages
 from dashboard.api.framework.parameters import LIST_PARAMETERS
+from dashboard.api.framework.standing_answers import (
+    StandingAnswer,
+    StandingAnswers,
+    StandingResponse,
+)
 
 # Named here, because `list` is an action of every collection.
 Rows = list[Any]
@@ -33,6 +38,8 @@ MOST_ITEMS = 1000
 """Objects in one list that is sent."""
 _MOST_SEARCH_WORDS = 8
 _MOST_ORDERINGS = 4
+_TIMELESS = LIST_PARAMETERS | {"format"}
+_STANDING = StandingAnswers()
 
 
 class EndpointSet(ViewSetMixin, Endpoint):
@@ -101,6 +108,22 @@ class EndpointSet(ViewSetMixin, Endpoint):
         """Whole objects as JSON: what most programs ask for."""
         wants_json = self.answer_format == "json"
         return wants_json and wanted_fields(self.request) is None
+
+    def standing_page(self, make: Callable[[], Response]) -> HttpResponseBase:
+        """The page as it was made before, if nothing was written since; else as it is made now.
+
+        Only whole lists: what a filter finds may depend on the time.
+        """
+        token: Any = self.request.auth
+        state: str = getattr(token, "database_state", "")
+        if not state or not self.request.query_params.keys() <= _TIMELESS:
+            return make()
+        key = (token.pk, self.request.build_absolute_uri())
+        answer = _STANDING.find(key, state)
+        if answer is None:
+            answer = StandingAnswer(state, make().data.encode())
+            _STANDING.keep(key, answer)
+        return StandingResponse(answer)
 
     def stamped_page(
         self,

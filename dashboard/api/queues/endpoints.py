@@ -43,6 +43,7 @@ from scheduler.selectors.queues.objects import (
     queue_values,
     subtree_ids,
     tree_counts,
+    values_of_queues,
 )
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import Saved, create_queue, create_queues, update_queue
@@ -57,9 +58,8 @@ _JSON_CACHE = JsonCache()
 
 
 def _objects(counts: QueueCounts, ids: list[int]) -> dict[int, dict[str, Any]]:
-    rows = queue_values(Queue.objects.filter(pk__in=ids))
     objects: dict[int, dict[str, Any]] = {}
-    for row in rows:
+    for row in values_of_queues(ids):
         objects[row["id"]] = queue_object(row, counts)
     return objects
 
@@ -132,13 +132,13 @@ class Queues(Watched):
     def _in_sight(self) -> QuerySet[Queue]:
         return visible_by_name(Queue.objects.all(), self.access, "name")
 
-    def page(self, request: Request) -> Response:
-        found = self.filter_rows(self._in_sight())
+    def page(self, request: Request) -> HttpResponseBase:
         if self.wants_plain_json:
-            return self._cached_list(found)
-        return self.paged_response(queue_values(found))
+            return self.standing_page(self._cached_list)
+        return self.paged_response(queue_values(self.filter_rows(self._in_sight())))
 
-    def _cached_list(self, found: QuerySet[Queue]) -> Response:
+    def _cached_list(self) -> Response:
+        found = self.filter_rows(self._in_sight())
         pages, rows = self.stamped_page(found, "figures__session", **_stamps())
         stamps, read = _stamped(rows)
         return Response(pages.json_page_of(_JSON_CACHE.texts_of(stamps, read)))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import DEFAULT_DB_ALIAS
-from django.db.models import F, Q, QuerySet
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.expressions import RawSQL
 
 from scheduler.domain.access import (
     EVERYTHING,
@@ -47,12 +48,21 @@ def _token_columns() -> tuple[list[str], list[str]]:
     ]
 
 
+# Which transactions have ended, in this run of the server: another one may be another database.
+_STATES = {
+    "postgresql": "pg_current_snapshot()::text || ' ' || pg_postmaster_start_time()::text",
+    "sqlite": "''",  # what it has to say is about one connection
+}
+
+
 def _tokens_by_digest() -> QuerySet[Any, Any]:
     token, user = _token_columns()
+    state = RawSQL(_STATES[connection.vendor], (), output_field=TextField())  # noqa: S611 - fixed
     return (
         ApiToken.objects.filter(digest=slot("digest"))
         .order_by()
-        .values_list(*token, *(f"user__{name}" for name in user))
+        .annotate(state=state)
+        .values_list("state", *token, *(f"user__{name}" for name in user))
     )
 
 
@@ -64,9 +74,14 @@ def token_with_user(digest: str) -> ApiToken | None:
     row = _BY_DIGEST.row(digest=digest)
     if row is None:
         return None
+    state, *columns = row
     token_columns, user_columns = _token_columns()
-    token = ApiToken.from_db(DEFAULT_DB_ALIAS, token_columns, row[: len(token_columns)])
-    token.user = get_user_model().from_db(DEFAULT_DB_ALIAS, user_columns, row[len(token_columns) :])
+    token = ApiToken.from_db(DEFAULT_DB_ALIAS, token_columns, columns[: len(token_columns)])
+    token.user = get_user_model().from_db(
+        DEFAULT_DB_ALIAS, user_columns, columns[len(token_columns) :]
+    )
+    if not connection.in_atomic_block:  # a transaction sees its own rows too
+        token.database_state = state
     return token
 
 

@@ -9,14 +9,17 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Any, Final
 
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from scheduler.domain.gang_sizes import SIZE_WORDS
 from scheduler.models import ExpectedStart, LookAhead, PodGroup, StartForecast
+from scheduler.models.prepared import Prepared, condition_with_slot
 from scheduler.selectors.jobs.gangs import WAITING
 from scheduler.selectors.queues.objects import names_in_records
 from scheduler.selectors.queues.reused_names import records_of
+from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 
 WINDOWS: Final[Mapping[str, timedelta]] = {
     "24h": timedelta(hours=24),
@@ -34,7 +37,23 @@ def expected_starts(podgroups: Iterable[int]) -> dict[int, ExpectedStart]:
     numbers = list(podgroups)
     if not numbers:
         return {}
-    return ExpectedStart.objects.in_bulk(numbers)
+    found: dict[int, ExpectedStart] = {}
+    for row in _EXPECTED.rows(ids=ids_parameter(numbers)):
+        start = ExpectedStart.from_db(DEFAULT_DB_ALIAS, _columns_of_starts(), row)
+        found[start.pk] = start
+    return found
+
+
+def _columns_of_starts() -> list[str]:
+    return [field.attname for field in ExpectedStart._meta.concrete_fields]
+
+
+def _starts_by_ids() -> QuerySet[Any, Any]:
+    chosen = condition_with_slot(one_of_ids("podgroup_number"), "ids")
+    return ExpectedStart.objects.filter(chosen).order_by().values_list(*_columns_of_starts())
+
+
+_EXPECTED = Prepared(_starts_by_ids)
 
 
 def starts_of_waiting(groups: Iterable[PodGroup | None]) -> dict[int, ExpectedStart]:

@@ -8,7 +8,7 @@ and each text is read once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,8 +24,9 @@ from scheduler.domain.queue_fields import (
 )
 from scheduler.models import Queue
 from scheduler.models.bulk import fetch
-from scheduler.models.prepared import Prepared
+from scheduler.models.prepared import Prepared, condition_with_slot
 from scheduler.scenarios.policies import min_run_seconds_of, policy_of
+from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 
 PHASES = ("Pending", "Inqueue", "Running", "Unknown", "Completed")
 JOB_COUNTS = ("pending", "running", "completed", "failed", "aborted", "unknown")
@@ -97,6 +98,27 @@ def queue_values(queues: QuerySet[Queue] | None = None) -> QuerySet[Any, dict[st
     texts |= {f"now_{name}": Cast(f"figures__{name}", TextField()) for name in _FIGURES}
     found: QuerySet[Any, dict[str, Any]] = queues.annotate(**texts).values(*_PLAIN, *texts)
     return found
+
+
+def _values_by_ids() -> QuerySet[Any, Any]:
+    chosen = condition_with_slot(one_of_ids("scheduler_queue.id"), "ids")
+    return queue_values(Queue.objects.filter(chosen)).order_by().values_list(*_value_names())
+
+
+def _value_names() -> tuple[str, ...]:
+    """Of the columns of `queue_values`."""
+    texts = [f"text_{name}" for name in _TEXTS]
+    return (*_PLAIN, *texts, *(f"now_{name}" for name in _FIGURES))
+
+
+_VALUES_BY_IDS = Prepared(_values_by_ids)
+
+
+def values_of_queues(ids: Iterable[int]) -> list[dict[str, Any]]:
+    """As `queue_values`, of these queues: asked by every list that shows what has just changed."""
+    names = _value_names()
+    rows = _VALUES_BY_IDS.rows(ids=ids_parameter(ids))
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 class MinRun(NamedTuple):
