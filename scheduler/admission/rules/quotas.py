@@ -5,7 +5,7 @@ The rules compare what children may have with their parent, and all of it with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from scheduler.admission.facts import Facts
@@ -303,14 +303,41 @@ def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Itera
     yield from _quota_notices(proposed, facts.total, _FirstLevel(placed))
 
 
-def tree_notices(tree: QueueTree, facts: Facts) -> dict[str, list[Notice]]:
-    """For each queue, what the cluster cannot give it now.
+def queues_concerned(changed: Iterable[str], before: QueueTree, after: QueueTree) -> set[str]:
+    """Of which queues `tree_notices` and `hierarchy_problems` may say something else than before.
+
+    Those that were changed, added or removed, all above them, whose children's sums moved, and
+    all below them, which have other limits above. The children of root share the cluster.
+    """
+    found: set[str] = set()
+    shares_cluster = False
+    for tree in (before, after):
+        for name in changed:
+            if name in tree:
+                found.update(tree.subtree_names(name), tree.ancestors(name))
+                shares_cluster = shares_cluster or tree.parent_of(name) == ROOT
+    if shares_cluster:
+        found.update(queue.name for queue in after.children(ROOT))
+    return found
+
+
+def _chosen(tree: QueueTree, names: Collection[str] | None) -> Iterable[QueueSpec]:
+    """The queues of these names that are there; all of them for None."""
+    if names is None:
+        return tree
+    return [tree[name] for name in sorted(names) if name in tree]
+
+
+def tree_notices(
+    tree: QueueTree, facts: Facts, names: Collection[str] | None = None
+) -> dict[str, list[Notice]]:
+    """For each queue, what the cluster cannot give it now; with `names` only for those.
 
     It is stored with the queue, and renewed when the cluster changes.
     """
     first_level = _FirstLevel(tree)
     notices = {}
-    for queue in tree:
+    for queue in _chosen(tree, names):
         if queue.name != ROOT:
             notices[queue.name] = list(_quota_notices(queue, facts.total, first_level))
     noted: dict[str, list[Notice]] = {}
@@ -396,15 +423,17 @@ def _with_the_others(
                 yield Notice(f"{what}_exceeds_left", queue.name, message, f"{path}.{resource}")
 
 
-def hierarchy_problems(tree: QueueTree, max_depth: int) -> dict[str, list[Violation]]:
-    """Which stored queues break the rules of the tree; only data from outside can."""
+def hierarchy_problems(
+    tree: QueueTree, max_depth: int, names: Collection[str] | None = None
+) -> dict[str, list[Violation]]:
+    """Which stored queues break the rules of the tree; only data from outside can.
+
+    With `names` only these are looked at.
+    """
     found: dict[str, list[Violation]] = {}
-    rings = set()
-    for ring in tree.cycles():
-        for name in ring:
-            rings.add(name)
-    for queue in tree:
-        problems = list(_problems_of_queue(queue, tree, max_depth, queue.name in rings))
+    for queue in _chosen(tree, names):
+        in_ring = tree.lies_below_itself(queue.name)
+        problems = list(_problems_of_queue(queue, tree, max_depth, in_ring))
         if problems:
             found[queue.name] = problems
     return found

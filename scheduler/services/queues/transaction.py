@@ -23,6 +23,7 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
+from scheduler.admission.rules.quotas import queues_concerned
 from scheduler.admission.violations import Rejected
 from scheduler.clusters.kubernetes.queue_writes import QueueWrite
 from scheduler.domain.lifecycle import derive
@@ -90,6 +91,7 @@ class _Image:
     tree: QueueTree
     facts: Facts
     parents: dict[str, str]
+    found: QueueTree  # as it was before
 
 
 class TreeEdit:
@@ -133,9 +135,10 @@ class TreeEdit:
         for name, queue in queues.items():
             parents[name] = queue.spec.parent
         if self._only_life:
-            return _Image(queues, tree_of(queues), _life_of(queues), parents)
+            tree = tree_of(queues)
+            return _Image(queues, tree, _life_of(queues), parents, tree)
         tree, facts = scene_of(queues)
-        return _Image(queues, tree, facts, parents)
+        return _Image(queues, tree, facts, parents, tree)
 
     @property
     def tree(self) -> QueueTree:
@@ -323,7 +326,8 @@ class TreeEdit:
             self._image.queues.update(settled.queues)
         audit.write(self._entries)
         if self.warns:
-            settle_warnings(self._image.queues, self.tree, self.facts.total)
+            concerned = queues_concerned(moved, self._image.found, self.tree)
+            settle_warnings(self._image.queues, self.tree, self.facts.total, only=concerned)
         record_events(self._notes, now)
         say_quotas(self._before, self.tree.queues, now)
         ordered = {row.target_name for row in self._orders}

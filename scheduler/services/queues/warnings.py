@@ -6,7 +6,7 @@ The cluster may be too small for what was promised, or a queue may break a rule 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -69,19 +69,23 @@ def settle_warnings(
     tree: QueueTree,
     total: Resources | None,
     also: Mapping[str, list[Notice]] | None = None,
+    only: Collection[str] | None = None,
 ) -> list[str]:
     """The same of queues that have just been read, or written.
 
-    `also` are notices by queue that do not follow from the tree.
+    `also` are notices by queue that do not follow from the tree. With `only`, nothing that other
+    queues are told can have changed.
     """
     if _must_wait():
         return []
     facts = Facts(total=total)
-    notices = tree_notices(tree, facts)
-    problems = hierarchy_problems(tree, facts.max_depth)
+    notices = tree_notices(tree, facts, only)
+    problems = hierarchy_problems(tree, facts.max_depth, only)
     more = also or {}
     rows = []
     for queue in queues.values():
+        if only is not None and queue.name not in only:
+            continue
         of_queue = [*notices.get(queue.name, []), *more.get(queue.name, [])]
         row = _row(queue, of_queue, problems.get(queue.name, []))
         if row:
