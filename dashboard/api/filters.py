@@ -54,22 +54,28 @@ class Subtree(django_filters.CharFilter):
         return qs.filter(**{f"{self.field_name}__in": names_in_records(value)})
 
 
+def age_in(parameter: str, value: str) -> timedelta:
+    """ "30m", "12h", "7d". Raises `Refusal` for what is no age."""
+    match = _AGE.fullmatch(value)
+    if match is None:
+        fix = "write a number with s, m, h or d, such as 30m"
+        raise bad_parameter(parameter, f"“{value[:20]}” is not an age.", fix)
+    try:
+        age = timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+        timezone.now() - age  # so far back there may be no time any more
+    except OverflowError:
+        message = f"“{value[:20]}” is too long."
+        raise bad_parameter(parameter, message, "write a shorter one") from None
+    return age
+
+
 class Age(django_filters.CharFilter):
     """`30m`, `12h`, `7d`: older or newer than that."""
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         if not value:
             return qs
-        match = _AGE.fullmatch(value)
-        if match is None:
-            fix = "write a number with s, m, h or d, such as 30m"
-            raise bad_parameter(_parameter_name(self), f"“{value[:20]}” is not an age.", fix)
-        seconds = int(match[1]) * _UNITS[match[2]]
-        try:
-            moment = timezone.now() - timedelta(seconds=seconds)
-        except OverflowError:
-            message = f"“{value[:20]}” is too long."
-            raise bad_parameter(_parameter_name(self), message, "write a shorter one") from None
+        moment = timezone.now() - age_in(_parameter_name(self), value)
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": moment})
 
 

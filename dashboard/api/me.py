@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -20,20 +21,31 @@ from dashboard.api.framework.body_fields import (
 )
 from dashboard.api.framework.collection import Objects, Orderings, Rows, Verbs
 from dashboard.api.framework.errors import Refusal, bad_parameter
-from dashboard.api.objects import record_object
+from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from dashboard.api.users import Users
+from dashboard.forms.view_counts import count_of_view
 from dashboard.http.lockout import count_wrong_password, is_locked_out, minutes_locked
 from scheduler.models import Preference, SavedView
 from scheduler.selectors.accounts.preferences import preference_of, views_for
+from scheduler.selectors.jobs.listing import COUNTED_AT_MOST
 from scheduler.services.accounts import preferences as account_preferences
 from scheduler.services.accounts.second_factors import remove_second_factor
 
 PAGES = ("jobs",)
 """The pages whose views can be kept."""
 
-_PREFERENCES = ("timeZone", "theme", "calendarNotices", "folded", "unfolded", "levels")
+_PREFERENCES = (
+    "timeZone",
+    "theme",
+    "calendarNotices",
+    "folded",
+    "unfolded",
+    "levels",
+    "pinned",
+    "pinnedViews",
+)
 _OF_EVERY_OBJECT = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -48,8 +60,13 @@ class Views(Records):
         "create": permissions.may_write_own,
         "partial_update": permissions.may_write_own,
         "destroy": permissions.may_write_own,
+        "count": permissions.signed_in,
     }
+    verbs: ClassVar[Verbs] = {"count": {"get": "count"}}
     operations: ClassVar[Operations] = {
+        "count": Operation(
+            schema.ViewCount, summary="How many jobs a view finds, and the longest wait of them"
+        ),
         "list": Operation(
             schema.View,
             many=True,
@@ -71,6 +88,16 @@ class Views(Records):
 
     def as_objects(self, rows: Rows) -> Objects:
         return [view_object(row) for row in rows]
+
+    def count(self, request: Request, name: str) -> Response:
+        view = self.row_or_404()
+        found = count_of_view(view, self.request.user.get_username(), self.access)
+        body = {
+            "jobs": min(found.jobs, COUNTED_AT_MOST),
+            "isMore": found.jobs > COUNTED_AT_MOST,
+            "oldestWaitSince": iso_time(found.oldest),
+        }
+        return self.response_with(body)
 
     def create(self, request: Request) -> Response:
         name = given_text(request.data, "name", required=True)
@@ -184,7 +211,9 @@ class Accounts(Users):
         )
         with self.undone_in_dry_run():
             preference = self._set_display(user)
-            body = preferences_object(self._set_folding(user) or preference)
+            preference = self._set_folding(user) or preference
+            preference = self._set_pins(user) or preference
+            body = preferences_object(self._set_pinned_views(user) or preference)
         return self.response_with(body)
 
     def _set_display(self, user: Any) -> Preference:
@@ -221,6 +250,25 @@ class Accounts(Users):
             return None
         levels = _checked_levels(given.get("levels"))
         return account_preferences.set_folding(user, **folding, levels=levels)
+
+    def _set_pins(self, user: Any) -> Preference | None:
+        """None where the body does not speak of them."""
+        given = given_fields(self.request.data)
+        if "pinned" not in given:
+            return None
+        return account_preferences.set_pins(user, self._queue_names("pinned", given["pinned"]))
+
+    def _set_pinned_views(self, user: Any) -> Preference | None:
+        """None where the body does not speak of them."""
+        given = given_fields(self.request.data)
+        if "pinnedViews" not in given:
+            return None
+        numbers = given_texts(given["pinnedViews"], account_preferences.MOST_VIEWS)
+        if numbers is None or not all(re.fullmatch(r"\d{1,18}", one) for one in numbers):
+            message = 'pinnedViews must be a list of names of views, such as ["12"].'
+            raise bad_parameter("spec.pinnedViews", message)
+        wanted = [int(number) for number in numbers]
+        return account_preferences.set_pinned_views(user, wanted, self.access)
 
     def _queue_names(self, field: str, given: Any) -> list[str]:
         """Those that they may see: of others they are not told whether they exist."""
@@ -298,5 +346,7 @@ def preferences_object(preference: Preference) -> dict[str, Any]:
         "folded": sorted(preference.folded),
         "unfolded": sorted(preference.unfolded),
         "levels": preference.tree_levels,
+        "pinned": preference.pinned_queues,
+        "pinnedViews": [str(number) for number in preference.pinned_views],
     }
     return record_object("Preferences", preference.user.get_username(), None, spec, {})

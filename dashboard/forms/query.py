@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from scheduler.domain.filters import Comparison, Condition
+from scheduler.domain.job_groups import read_shape, shape_word
 from scheduler.domain.resources import parse_quantity
 
 STATES = {
@@ -45,6 +46,7 @@ TEXT_FIELDS = {
     "namespace": "namespace:research",
     "name": "name:train-*",
     "class": "class:high, the priority class",
+    "shape": "shape:8;cpu=64, the pods that the gang needs and what they ask for",
 }
 NUMBER_FIELDS = {
     "priority": "priority>=1000",
@@ -239,7 +241,18 @@ def _user(value: str, vocabulary: Vocabulary) -> str:
     return value
 
 
-_CHECKS = {"state": _state, "reason": _reason, "user": _user}
+def _shape(value: str, _: Vocabulary) -> str:
+    try:
+        pods, request = read_shape(value)
+    except ValueError:
+        raise _NotUnderstood(
+            f"“{value}” is no shape of a gang: write the pods that it needs and what they ask for "
+            "together, such as shape:8;cpu=64;memory=256Gi."
+        ) from None
+    return shape_word(pods, request)
+
+
+_CHECKS = {"state": _state, "reason": _reason, "user": _user, "shape": _shape}
 
 
 def _number_condition(

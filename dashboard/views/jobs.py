@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -14,11 +15,15 @@ from dashboard.forms.job_choice import read_query, vocabulary
 from dashboard.forms.query import DURATION_FIELDS, NUMBER_FIELDS, STATES, TEXT_FIELDS, Query
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_submit_anywhere, page
+from dashboard.present.job_groups import TITLES, present_facets, present_groups
 from dashboard.present.jobs import COLUMNS, DEFAULT_COLUMNS, VERBS, may_command, present_job
 from dashboard.views.bulk_jobs import run_line
 from dashboard.views.saved_views import view_links
+from scheduler.domain.job_groups import JobField
 from scheduler.domain.plans import counted
+from scheduler.models import PodGroup
 from scheduler.selectors.accounts.preferences import recent_runs
+from scheduler.selectors.jobs.groups import facets_of, facets_of_all, job_groups
 from scheduler.selectors.jobs.listing import (
     COUNTED_AT_MOST,
     JobPage,
@@ -30,6 +35,7 @@ from scheduler.selectors.jobs.listing import (
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 
 Context = dict[str, Any]
+GROUPS_SHOWN = 500
 _TABS = (
     ("All", ""),
     ("Mine", "user:me"),
@@ -46,6 +52,30 @@ def jobs(request: HttpRequest) -> HttpResponse:
     found = jobs_matching(query.conditions, access(request).readable)
     if query.problems:  # the rest of the filter would match more jobs than were meant
         found = found.none()
+    count = count_up_to(found)
+    context = {
+        "q": request.GET.get("q", ""),
+        "chips": _query_chips(request, query),
+        "problems": [term for term in query.terms if term.problem],
+        "count": _count_words(count),
+        "tabs": _filter_tabs(request),
+        "views": view_links(request),
+        "help": _query_help(request),
+        "runs": [run_line(run) for run in recent_runs(request.user)],
+        "may_submit": may_submit_anywhere(request),
+        "how_to_change": how_to_change("Job"),
+        "keep": _kept_parameters(request),
+        "facets": _facets(request, query, found, count),
+        **_group_choice(request),
+    }
+    if context["group"]:
+        context |= _group_context(request, query, found)
+        return render(request, "jobs/groups.html", context)
+    context |= _list_context(request, found)
+    return render(request, "jobs/list.html", context)
+
+
+def _list_context(request: HttpRequest, found: QuerySet[PodGroup]) -> Context:
     oldest_first = request.GET.get("sort") == "oldest"
     rows = job_page(
         found,
@@ -57,36 +87,72 @@ def jobs(request: HttpRequest) -> HttpResponse:
     other_sort = "oldest"
     if oldest_first:
         other_sort = ""
-    runs = []
-    for run in recent_runs(request.user):
-        runs.append(run_line(run))
-    keep = {}
-    for name in ("cols", "sort"):
-        if request.GET.get(name):
-            keep[name] = request.GET[name]
-    context = {
-        "q": request.GET.get("q", ""),
-        "chips": _query_chips(request, query),
-        "problems": [term for term in query.terms if term.problem],
+    return {
         "rows": selectable,
         "may_any": any(row["may"] for row in selectable),
-        "count": _count_words(count_up_to(found)),
         # A gang without a job takes no commands.
         "matching": _count_words(count_up_to(found.exclude(job=None))),
         **_column_context(request),
         **_page_links(request, rows),
         "oldest_first": oldest_first,
         "sort_url": _page_url(request, sort=other_sort),
-        "tabs": _filter_tabs(request),
-        "views": view_links(request),
         "verbs": VERBS.values(),
-        "how_to_change": how_to_change("Job"),
-        "help": _query_help(request),
-        "runs": runs,
-        "may_submit": may_submit_anywhere(request),
-        "keep": keep,
     }
-    return render(request, "jobs/list.html", context)
+
+
+def _kept_parameters(request: HttpRequest) -> Context:
+    keep = {}
+    for name in ("cols", "sort", "group"):
+        if request.GET.get(name):
+            keep[name] = request.GET[name]
+    return keep
+
+
+def _facets(
+    request: HttpRequest, query: Query, found: QuerySet[PodGroup], count: int
+) -> list[Context] | None:
+    """None where an open page fetches itself: to count many jobs each second would cost too much.
+
+    The page keeps those that it has.
+    """
+    if request.headers.get("X-Refresh") and count > COUNTED_AT_MOST:
+        return None
+    if query.terms:
+        facets = facets_of(found)
+    else:
+        facets = facets_of_all(access(request).readable)
+    return present_facets(
+        facets,
+        query,
+        lambda text: _page_url(request, q=text),
+        lambda by: _page_url(request, group=by),
+    )
+
+
+def _group_choice(request: HttpRequest) -> Context:
+    """How the jobs are grouped, "" for a plain list, and what there is to choose from."""
+    chosen = request.GET.get("group", "")
+    if chosen not in tuple(JobField):
+        chosen = ""
+    choices = [{"title": "No groups", "url": _page_url(request, group=""), "here": not chosen}]
+    for by in JobField:
+        url = _page_url(request, group=by.value)
+        choices.append({"title": TITLES[by], "url": url, "here": by == chosen})
+    return {"group": chosen, "group_choices": choices}
+
+
+def _group_context(request: HttpRequest, query: Query, found: QuerySet[PodGroup]) -> Context:
+    by = JobField(request.GET["group"])
+    groups = job_groups(found, by)
+    shown = present_groups(
+        groups[:GROUPS_SHOWN], by, query, lambda text: _page_url(request, q=text, group="")
+    )
+    return {
+        "group_title": TITLES[by],
+        "groups": shown,
+        "groups_left": len(groups) - len(shown),
+        "groups_words": counted(len(groups), "group"),
+    }
 
 
 def _page_links(request: HttpRequest, rows: JobPage) -> Context:
@@ -127,6 +193,7 @@ def _page_url(request: HttpRequest, **changes: Any) -> str:
         "q": request.GET.get("q", ""),
         "cols": ",".join(request.GET.getlist("cols")),
         "sort": request.GET.get("sort", ""),
+        "group": request.GET.get("group", ""),
         **changes,
     }
     words = urlencode({name: value for name, value in given.items() if value not in ("", None)})

@@ -16,6 +16,7 @@ from dashboard.present.evictions import present_costs
 from dashboard.present.queues import PresentedRow, page_resources, present_queues
 from dashboard.present.quotas import CLUSTER, Limit, present_quota, quota_of
 from dashboard.present.starvation import starved
+from dashboard.views.saved_views import view_tiles
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import ClusterState
@@ -68,6 +69,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "warned": _warned_queues(board, seen),
         "states": state_counts(visible_board),
         "queue_count": len(visible_board.rows),
+        "view_tiles": view_tiles(request),
     }
     return render(request, "cluster/overview.html", context)
 

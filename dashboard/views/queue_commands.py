@@ -37,6 +37,7 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.lifecycle import NotAllowed, QueueCommand, command_named
 from scheduler.domain.plans import NO_LOAD, Load
 from scheduler.models import PlannedDeletion, Queue
+from scheduler.selectors.accounts.preferences import preference_of
 from scheduler.selectors.queues.loads import queue_loads
 from scheduler.selectors.queues.page import command_obstacles
 from scheduler.services.cluster.kubectl_lines import queue_command_line
@@ -71,6 +72,7 @@ def actions(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "name": name,
         "next": request.GET.get("next", ""),
+        "is_pinned": name in preference_of(request.user).pinned_queues,
         "entries": _entries(name),
         "how_to_change": how_to_change("Queue", name),
         "may_operate": may_operate(request, name),

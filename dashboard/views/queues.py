@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
@@ -24,7 +28,7 @@ from dashboard.forms.queue_query import (
     with_ancestors,
 )
 from dashboard.forms.typed import whole_number
-from dashboard.http.access import access, may_create_below, page
+from dashboard.http.access import access, may_create_below, page, require_view
 from dashboard.present.amounts import resource_choices, short_name, with_unit
 from dashboard.present.folding import (
     ALL_LEVELS,
@@ -33,25 +37,29 @@ from dashboard.present.folding import (
     fitting_levels,
     offered_levels,
 )
+from dashboard.present.queue_comparison import MOST
 from dashboard.present.queue_page import chosen_resource, columns
+from dashboard.present.queue_sorting import is_sortable, sorted_rows, sorted_tree
 from dashboard.present.queues import page_resources, present_queues
 from dashboard.present.row_html import TableOptions, below_folds, blank_queue_row, queue_table_rows
 from dashboard.present.share_map import icicle
-from dashboard.views.common import actor, status_for
+from dashboard.views.common import actor, next_url, status_for
 from dashboard.views.queue_commands import PROGRESS
 from scheduler.admission.rules.queue_deletion import PROTECTED
-from scheduler.admission.violations import Rejected
+from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.selectors.accounts.preferences import preference_of
+from scheduler.selectors.queues.changes import queues_changed_since
 from scheduler.selectors.queues.listing import QueueBoard, queue_rows
-from scheduler.services.accounts.preferences import set_folding
+from scheduler.services.accounts.preferences import pin_queue, set_folding
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 from scheduler.services.demo.sample import load_sample_tree
 
 _ROWS = mark_safe("<!-- rows -->")
 _LONG_NAME = 24  # characters that the column of names takes in one line
 VIEWS = {"tree": "Tree", "table": "Table", "map": "Map"}
+CHANGED_SPANS: Final = {"15m": 900, "1h": 3600, "24h": 86_400}
 Row = Mapping[str, Any]
 
 
@@ -129,14 +137,17 @@ def _table_context(
     presented = present_queues(board)
     rows: list[Row] = list(presented.values())
     if seen is not None:
-        rows = []
-        for name, row in presented.items():
-            if name in seen:
-                rows.append(row)
+        rows = [row for name, row in presented.items() if name in seen]
     shown = columns(request.GET.get("resource", ""), resources)
     search = read_search(request.GET.get("q", ""), [row["name"] for row in rows])
     found = matching(rows, search)
+    changed = _changed_lately(request, rows)
+    if changed.names is not None:
+        rows = [row for row in rows if row["name"] in changed.shown]
+        found &= changed.names
     sort = request.GET.get("sort", "name")
+    if not is_sortable(sort, resources):
+        sort = "name"
     folding = Folding(ALL_LEVELS)
     if view == "tree":
         folding = _folding(request, rows)
@@ -148,13 +159,7 @@ def _table_context(
         detailed=bool(chosen),
         absolute=request.GET.get("scale") == "absolute",
     )
-    ordered = rows
-    if view == "table":
-        ordered = sorted_rows(board, rows, sort, list(shown))
-    holds = []
-    for name in resources:
-        if name in board.total:
-            holds.append(with_unit(name, board.total[name]))
+    ordered = _in_order(board, rows, view, sort)
     text_words = []
     for field in TEXTS:
         text_words.append(FIELDS[field].split(", ", 1))
@@ -181,8 +186,61 @@ def _table_context(
         "has_branches": any(not row["leaf"] for row in rows),
         "may_begin": may_create_below(request, ROOT),
         "is_empty": {row["name"] for row in rows} <= set(PROTECTED),
-        "holds": ", ".join(holds),
+        "holds": _holdings(board, resources),
         "sort": sort,
+        **_pinned_context(request, presented, options),
+        "changed": changed,
+        "spans": CHANGED_SPANS,
+    }
+
+
+def _in_order(board: QueueBoard, rows: list[Row], view: str | None, sort: str) -> list[Row]:
+    if view == "table":
+        return sorted_rows(board, rows, sort)
+    if sort != "name":
+        return sorted_tree(board, rows, sort)
+    return rows
+
+
+def _holdings(board: QueueBoard, resources: list[str]) -> str:
+    held = [name for name in resources if name in board.total]
+    return ", ".join(with_unit(name, board.total[name]) for name in held)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedLately:
+    """`span` is "" where everything is shown. `shown` are those that changed and what is above."""
+
+    span: str = ""
+    names: frozenset[str] | None = None
+    shown: frozenset[str] = frozenset()
+
+
+def _changed_lately(request: HttpRequest, rows: list[Row]) -> ChangedLately:
+    span = request.GET.get("changed", "")
+    if span not in CHANGED_SPANS:
+        return ChangedLately()
+    since = timezone.now() - timedelta(seconds=CHANGED_SPANS[span])
+    changed = queues_changed_since(since)
+    names = frozenset(row["name"] for row in rows if row["name"] in changed)
+    return ChangedLately(span, names, frozenset(with_ancestors(rows, set(names))))
+
+
+def _pinned_context(
+    request: HttpRequest, presented: Mapping[str, Row], options: TableOptions
+) -> dict[str, Any]:
+    """The queues that this reader keeps on top, as far as they may be seen."""
+    seen = access(request).visible
+    rows = []
+    for name in preference_of(request.user).pinned_queues:
+        if name in presented and (seen is None or name in seen):
+            rows.append({**presented[name], "leaf": True, "depth": 0})
+    names = [row["name"] for row in rows]
+    compared = urlencode({"q": names[:MOST]}, doseq=True)
+    return {
+        "pinned": names,
+        "compare_url": f"{reverse('queue-compare')}?{compared}",
+        "pinned_rows": queue_table_rows(rows, replace(options, selectable=False)),
     }
 
 
@@ -216,33 +274,6 @@ def _folding(request: HttpRequest, rows: list[Row]) -> Folding:
     return Folding(levels, frozenset(kept.folded), frozenset(kept.unfolded))
 
 
-def sorted_rows(board: QueueBoard, rows: list[Row], wanted: str, resources: list[str]) -> list[Row]:
-    """By name, state, weight, running, waiting, or allocated of a resource; a minus reverses it."""
-    field = wanted.removeprefix("-")
-    descending = wanted.startswith("-")
-    keys: dict[str, Callable[[Row], Any]] = {
-        "name": lambda row: row["name"],
-        "state": lambda row: (row["state"], row["name"]),
-        "weight": lambda row: row["weight"],
-        "running": lambda row: row["subtree"]["running"],
-        "waiting": lambda row: row["subtree"]["pending"] + row["subtree"]["inqueue"],
-    }
-    if field in resources:
-        allocated = _allocated_of(board, field)
-        return sorted(rows, key=lambda row: allocated[row["name"]], reverse=descending)
-    return sorted(rows, key=keys.get(field, keys["name"]), reverse=descending)
-
-
-def _allocated_of(board: QueueBoard, resource: str) -> dict[str, int]:
-    """By queue; -1 where it is not known yet."""
-    allocated = {}
-    for row in board.rows:
-        allocated[row.name] = -1
-        if row.figures:
-            allocated[row.name] = row.figures.allocated.amount(resource)
-    return allocated
-
-
 @require_POST
 @page
 def sample(request: HttpRequest) -> HttpResponse:
@@ -269,6 +300,20 @@ def folded(request: HttpRequest) -> HttpResponse:
         levels=whole_number(posted.get("levels", "")),
     )
     return HttpResponse(status=204)
+
+
+@require_POST
+@page
+def pinned(request: HttpRequest) -> HttpResponse:
+    """Keep a queue on top of this reader's list, or let it go from there."""
+    name = request.POST.get("queue", "")
+    require_view(request, name)
+    is_pinned = request.POST.get("pinned") == "1"
+    try:
+        pin_queue(request.user, name, is_pinned=is_pinned)
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
+    return HttpResponseRedirect(next_url(request, reverse("queues")))
 
 
 @require_safe

@@ -37,6 +37,7 @@ urlpatterns = [
     path("jobs/", jobs.jobs, name="jobs"),
     path("jobs/-/new/", submit.new, name="job-new"),
     path("jobs/-/views/", saved_views.keep_view, name="job-views"),
+    path("jobs/-/views/<int:view>/pin/", saved_views.pin, name="job-view-pin"),
     path("jobs/-/views/<int:view>/forget/", saved_views.forget_view, name="job-view-forget"),
     path("jobs/-/bulk/", bulk_jobs.bulk, name="job-bulk"),
     path("jobs/-/bulk/<uuid:uid>/", bulk_jobs.progress, name="bulk-run"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 STOPPING: Final = ("Aborting", "Terminating", "Completing")
-_JOB_SPEAKS: Final = frozenset(
+JOB_SPEAKS: Final = frozenset(
     {"Restarting", *STOPPING, "Aborted", "Completed", "Terminated", "Failed"}
 )
 
@@ -15,6 +15,6 @@ def shown_phase(gang: str, job: str | None) -> str:
 
     The job's own, which says more, when it is stopping or has ended.
     """
-    if job is not None and job in _JOB_SPEAKS:
+    if job is not None and job in JOB_SPEAKS:
         return job
     return gang

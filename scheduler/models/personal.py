@@ -27,6 +27,10 @@ class Preference(models.Model):
     unfolded = models.JSONField(default=list, blank=True)
     # how many it shows: 0 all, None what fits
     tree_levels = models.PositiveSmallIntegerField(null=True, default=None, blank=True)
+    # the queues that come first on the page of queues, in this order
+    pinned_queues = models.JSONField(default=list, blank=True)
+    # the numbers of the views that are tiles of the overview, in this order
+    pinned_views = models.JSONField(default=list, blank=True)
     # whether planned changes of their own, and of queues that they own, come to the inbox
     calendar_notices = models.BooleanField(default=True, db_default=True)
 

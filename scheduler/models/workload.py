@@ -215,7 +215,9 @@ class PodGroup(Named):
             # With the size, so that a submit adds up what waits without reading the rows.
             models.Index(fields=["queue", "phase", "size"], name="podgroup_backlog_of_queue"),
             models.Index(fields=["owner", "phase", "size"], name="podgroup_backlog_of_owner"),
-            models.Index(fields=["phase"]),
+            # for counts of all gangs, which read these and no rows
+            models.Index(fields=["phase", "reason_code"], name="podgroup_waits_by_reason"),
+            models.Index(fields=["priority"], name="podgroup_by_priority"),
             models.Index(fields=["id"], condition=Q(stopping=True), name="podgroup_stopping"),
         ]
 

@@ -46,6 +46,9 @@ if (document.getElementById("loan-history")) {
 if (document.querySelector("[data-stacked]")) {
   import("./stacked.js").then(({ startStacked }) => startStacked());
 }
+if (document.getElementById("queue-comparison")) {
+  import("./queue-comparison.js").then(({ startComparison }) => startComparison());
+}
 if (document.querySelector("[data-durations]")) {
   import("./durations.js").then(({ startDurations }) => startDurations());
 }

@@ -14,9 +14,18 @@ export function startQueueTree(live) {
   if (!tree) return;
   const table = new QueueTable(tree, document.getElementById("queue-row"));
   live.follow(tree.dataset.topic, (message) => table.take(message));
+  followPinned(live);
   watchSelection(tree, table);
   watchPath(tree, document.getElementById("tree-path"), (row) => table.focusOn(row));
   watchWidth(tree);
+}
+
+/** The pinned queues are a small table of the same rows. */
+function followPinned(live) {
+  const pinned = document.getElementById("pinned-queues");
+  if (!pinned) return;
+  const table = new QueueTable(pinned, document.getElementById("queue-row"));
+  live.follow(pinned.dataset.topic, (message) => table.take(message));
 }
 
 class QueueTable {
@@ -28,6 +37,8 @@ class QueueTable {
     this.template = template;
     this.isTree = table.dataset.view === "tree";
     this.onlyParent = table.dataset.onlyParent; // a table of one queue's children takes no others
+    this.onlyNames = namesIn(table.dataset.onlyNames); // nor does one of certain queues
+    this.isSorted = (table.dataset.sort ?? "name") !== "name";
     this.folding = new Folding(table.dataset);
     this.query = table.dataset.query || "";
     this.terms = []; // what is searched for; null after a search that the server refused
@@ -104,6 +115,7 @@ class QueueTable {
   }
 
   #belongs(row) {
+    if (this.onlyNames && !this.onlyNames.has(row.key)) return false;
     return this.onlyParent === undefined || row.parent === this.onlyParent;
   }
 
@@ -158,9 +170,14 @@ class QueueTable {
       const element = this.#rows.get(name);
       if (element === place) place = place.nextElementSibling;
       else this.body.insertBefore(element, place);
-      (children.get(name) ?? []).sort().forEach(visit);
+      this.#inOrder(children.get(name)).forEach(visit);
     };
-    (children.get("") ?? []).sort().forEach(visit);
+    this.#inOrder(children.get("")).forEach(visit);
+  }
+
+  /** A tree that was sorted by a figure keeps its order; new rows come last. */
+  #inOrder(names = []) {
+    return this.isSorted ? names : names.sort();
   }
 
   #namesByParent() {
@@ -293,6 +310,10 @@ class QueueTable {
     before?.removeAttribute("tabindex");
     element.tabIndex = 0;
   }
+}
+
+function namesIn(text) {
+  return text === undefined ? null : new Set(text.split(" "));
 }
 
 function isElsewhere(element, parent, level) {

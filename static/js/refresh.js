@@ -64,7 +64,8 @@ async function refresh() {
   if (isFetching) return refreshSoon({ onlyIfNewer: true });
   isFetching = true;
   fetchedAt = Date.now();
-  const headers = isNewer ? {} : { "X-As-Of": document.documentElement.dataset.asOf };
+  const headers = { "X-Refresh": "true" };
+  if (!isNewer) headers["X-As-Of"] = document.documentElement.dataset.asOf;
   isNewer = false;
   try {
     take(await askForPage(pageAddress(), { headers }));

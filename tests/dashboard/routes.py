@@ -39,7 +39,17 @@ PAGES: dict[str, tuple[str, ...]] = {
     ),
     "components": ("/components/",),
     "login": ("/accounts/login/",),
-    "jobs": ("/jobs/", "/jobs/?q=state:waiting+colour:red", "/jobs/?q=name:nothing"),
+    "queue-compare": (
+        "/queues/-/compare/",
+        "/queues/-/compare/?q=vision&q=research",
+        "/queues/-/compare/?q=nothing",
+    ),
+    "jobs": (
+        "/jobs/",
+        "/jobs/?q=state:waiting+colour:red",
+        "/jobs/?q=name:nothing",
+        *(f"/jobs/?group={by}" for by in ("user", "queue", "reason", "shape", "state")),
+    ),
     "job-new": ("/jobs/-/new/", "/jobs/-/new/?as=yaml", "/jobs/-/new/?queue=vision"),
     "job-bulk": (
         "/jobs/-/bulk/?action=cancel&all=1",
@@ -117,11 +127,13 @@ PAGES: dict[str, tuple[str, ...]] = {
 NO_PAGES = {
     # only take what a form sends
     "queue-folded",
+    "queue-pinned",
     "queue-sample",
     "queue-check",
     "queue-keep",
     "job-views",
     "job-view-forget",
+    "job-view-pin",
     "session-settings",
     "password",
     "display",

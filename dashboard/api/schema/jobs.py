@@ -6,6 +6,7 @@ from functools import partial
 
 from rest_framework import serializers as s
 
+from dashboard.api.schema.cluster import Empty
 from dashboard.api.schema.parts import (
     amounts,
     choice,
@@ -304,3 +305,41 @@ GivenPodSpec = shape(
 )
 PodManifest = manifest_shape("Pod", GivenPodSpec(required=False), namespaced=True)
 Gone = shape("Gone", message=s.CharField(), dryRun=s.BooleanField())
+JobFacets = object_shape(
+    "JobFacets",
+    Empty(),
+    shape(
+        "JobFacetsStatus",
+        query=text(),
+        facets=shape(
+            "JobFacet",
+            field=s.CharField(),
+            values=shape(
+                "JobFacetValue",
+                value=text(help_text="empty for jobs without one"),
+                query=text(help_text="the word of a query that finds them"),
+                jobs=s.IntegerField(),
+            )(many=True),
+        )(many=True),
+    )(),
+)
+JobGroups = object_shape(
+    "JobGroups",
+    Empty(),
+    shape(
+        "JobGroupsStatus",
+        groupBy=s.CharField(),
+        query=text(),
+        groups=shape(
+            "JobGroup",
+            value=text(help_text="what they have in common; empty for jobs without one"),
+            title=text(help_text="the same in words"),
+            query=text(help_text="the word of a query that finds them"),
+            jobs=s.IntegerField(),
+            waiting=s.IntegerField(help_text="how many of them wait"),
+            pods=s.IntegerField(help_text="how many pods their gangs need to start"),
+            request=amounts(help_text="what their gangs need to start"),
+            oldestWaitSince=maybe_moment(),
+        )(many=True),
+    )(),
+)

@@ -28,6 +28,12 @@ View = object_shape(
         address=s.CharField(help_text="the page that shows it"),
     )(),
 )
+ViewCount = shape(
+    "ViewCount",
+    jobs=s.IntegerField(help_text="at most 1000"),
+    isMore=s.BooleanField(help_text="there are more than that"),
+    oldestWaitSince=maybe_moment(),
+)
 GivenView = shape(
     "GivenView",
     name=s.CharField(max_length=80),
@@ -50,6 +56,8 @@ Preferences = object_shape(
         folded=s.ListField(child=s.CharField()),
         unfolded=s.ListField(child=s.CharField()),
         levels=s.IntegerField(allow_null=True),
+        pinned=s.ListField(child=s.CharField()),
+        pinnedViews=s.ListField(child=s.CharField()),
     )(),
     Empty(),
 )
@@ -71,6 +79,16 @@ GivenPreferences = shape(
         child=s.CharField(),
         required=False,
         help_text="those whose children it shows although they are deeper than levels",
+    ),
+    pinned=s.ListField(
+        child=s.CharField(),
+        required=False,
+        help_text="the queues that come first on the page of queues, in this order",
+    ),
+    pinnedViews=s.ListField(
+        child=s.CharField(),
+        required=False,
+        help_text="the names of the views that are tiles of your overview, in this order",
     ),
     levels=s.IntegerField(
         required=False,

@@ -9,6 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
+from dashboard.api.schema.cluster import Empty
 from dashboard.api.schema.parts import (
     Caution,
     Metadata,
@@ -262,4 +263,39 @@ Export = shape(
     apiVersion=s.CharField(),
     kind=choice(("List",)),
     items=ExportedQueue(many=True),
+)
+QueueFigures = object_shape(
+    "QueueFigures",
+    Empty(),
+    shape(
+        "QueueFiguresStatus",
+        sort=text(),
+        queues=shape(
+            "QueueFigureRow",
+            name=s.CharField(),
+            parent=text(),
+            state=s.CharField(),
+            weight=s.IntegerField(),
+            priority=s.IntegerField(),
+            running=s.IntegerField(help_text="gangs in it and below it"),
+            waiting=s.IntegerField(help_text="gangs in it and below it"),
+            resources=s.DictField(
+                child=s.DictField(child=s.CharField()),
+                help_text="by resource: allocated, promised, deserved, guarantee, limit, pending, "
+                "as pages show them",
+            ),
+            changed=s.ListField(
+                child=choice(("figures", "quota", "state")),
+                help_text="what changed in the time that was asked for",
+            ),
+            waits=shape(
+                "QueueWaits",
+                oldestSince=maybe_moment(),
+                medianSeconds=s.FloatField(allow_null=True),
+                starts=s.IntegerField(help_text="how many the median is of"),
+                finished24h=s.IntegerField(),
+                reasons=s.DictField(child=s.IntegerField()),
+            )(required=False, help_text="only where queues are named"),
+        )(many=True),
+    )(),
 )

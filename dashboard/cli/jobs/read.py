@@ -11,6 +11,7 @@ import typer
 from dashboard.cli import amounts, output
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command, new_app
+from dashboard.cli.jobs.groups import GroupBy, query_words, show_groups
 from dashboard.cli.jobs.pods import pod_table
 from dashboard.cli.names import (
     AllNamespaces,
@@ -183,6 +184,8 @@ def _scheduler_of(job: Row) -> str:
     "vcctl job list -n research --phase Pending --watch",
     "# by their labels, and only what you want to see of them",
     "vcctl job list -l 'team=vision,!old' -o custom-columns=NAME:.metadata.name,QUEUE:.spec.queue",
+    "# who waits for how much, in all namespaces",
+    "vcctl job list --all-namespaces --phase Pending --group-by user",
 )
 def list_jobs(
     queue: QueueFilter = "",
@@ -197,16 +200,24 @@ def list_jobs(
     scheduler: Scheduler = "",
     like: NameLike = "",
     labels: Labels = "",
+    group_by: GroupBy = "",
     form: Output = Format.TABLE,
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
 ) -> None:
     """Jobs of a namespace, or of all, in Volcano's table.
 
-    With -o wide also queue, user, reason and expected start.
+    With -o wide also queue, user, reason and expected start. With --group-by counts of them, the
+    largest group first.
     """
+    if group_by and (scheduler or labels):
+        raise usage("--group-by cannot be used together with --scheduler and labels.")
 
     def draw() -> None:
+        if group_by:
+            where = "" if everywhere else namespace
+            show_groups(group_by, query_words(queue, where, phase, like), form)
+            return
         found = matching_jobs(queue, namespace, everywhere, phase, scheduler, like, labels)
         output.show(found, form, lambda jobs, wide: job_table(jobs, wide, everywhere))
 

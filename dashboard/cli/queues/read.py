@@ -14,6 +14,7 @@ from dashboard.cli.names import QueueArgument, QueueOption, queue_name, topmost_
 from dashboard.cli.output import Format, Output
 from dashboard.cli.problems import usage
 from dashboard.cli.queues.fields import WIDE_COLUMNS, wide_texts
+from dashboard.cli.queues.figures import ChangedWithin, SortBy, in_asked_order, show_comparison
 from dashboard.cli.queues.tree import print_trees
 from dashboard.cli.queues.view import print_queue
 from dashboard.cli.tables import Table
@@ -110,11 +111,16 @@ def queue_table(queues: Sequence[Row], wide: bool) -> Table:
     "vcctl queue list --state Closing,Closed -o name",
     "vcctl queue list -o wide --watch",
     "vcctl queue list -l 'team,!old' -o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}'",
+    "# the queues that wait for the most CPU first",
+    "vcctl queue list --sort-by -pending:cpu",
+    "vcctl queue list --changed-within 1h -o name",
 )
 def list_queues(
     state: States = "",
     parent: Parent = "",
     selector: Selector = "",
+    sort: SortBy = "",
+    changed: ChangedWithin = "",
     form: Output = Format.TABLE,
     stay: Watch = False,
     interval: Interval = DEFAULT_INTERVAL,
@@ -122,11 +128,10 @@ def list_queues(
     """All queues that you may see, in Volcano's table; more columns with -o wide."""
 
     def draw() -> None:
-        output.show(
-            api().all("queues/", state=state, parent=parent, label=selector),
-            form,
-            queue_table,
-        )
+        found: Sequence[Row] = api().all("queues/", state=state, parent=parent, label=selector)
+        if sort or changed:
+            found = in_asked_order(found, sort, changed)
+        output.show(found, form, queue_table)
 
     draw_or_watch(draw, stay, interval)
 
@@ -174,6 +179,20 @@ def _show_one(
 def get_queue(**given: Any) -> None:
     """One queue as a row of Volcano's table, or whole with -o json|yaml."""
     _show_one("get", lambda queue, wide: queue_table([queue], wide).print(), **given)
+
+
+@command(
+    app,
+    "compare",
+    "vcctl queue compare research production",
+    "vcctl queue compare vision language -o json",
+)
+def compare_queues(
+    names: Annotated[list[str], typer.Argument(metavar="QUEUE...", help="Two to four queues.")],
+    form: Output = Format.TABLE,
+) -> None:
+    """Up to four queues side by side: state, gangs, waits, and the figures of each resource."""
+    show_comparison(names, form)
 
 
 @command(app, "children", "vcctl queue children root", "vcctl queue children research -o name")

@@ -15,6 +15,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from scheduler.domain.filters import Comparison, Condition
+from scheduler.domain.job_groups import read_shape
 from scheduler.domain.reasons import ReasonCode
 from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.shown_phases import STOPPING, shown_phase
@@ -273,6 +274,16 @@ def _by_reason(condition: Condition) -> Q:
     return _gang_is(*WAITING) & Q(reason_code__in=codes)
 
 
+def _by_shape(condition: Condition) -> Q:
+    return _any_of(_of_shape(*read_shape(word)) for word in condition.values)
+
+
+def _of_shape(pods: int, request: Resources) -> Q:
+    if request:
+        return Q(min_member=pods, min_resources=request)
+    return Q(min_member=pods) & (Q(min_resources=None) | Q(min_resources=NOTHING))
+
+
 _FIELDS: Mapping[str, Callable[[Condition], Q]] = {
     "state": _by_state,
     "queue": _by_queue,
@@ -281,6 +292,7 @@ _FIELDS: Mapping[str, Callable[[Condition], Q]] = {
     "namespace": _text_lookup("namespace"),
     "name": _text_lookup("name"),
     "class": _text_lookup("priority_class"),
+    "shape": _by_shape,
     "text": _matches_anywhere,
     "priority": _number_lookup("priority"),
     "members": _number_lookup("min_member"),

@@ -15,6 +15,7 @@ from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Access
 from scheduler.models import Preference, Queue, SavedView
 from scheduler.selectors.accounts.access import access_of
+from scheduler.selectors.accounts.preferences import preference_of, views_for
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.records import audit
 
@@ -22,6 +23,8 @@ THEMES = ("light", "dark", "system")
 MOST_VIEWS = 100
 MOST_FOLDED = 5000
 MOST_LEVELS = 1000
+MOST_PINNED = 20
+MOST_TILES = 8
 
 
 def set_preferences(
@@ -104,6 +107,49 @@ def set_folding(
     if levels is not None:
         given["tree_levels"] = min(max(0, levels), MOST_LEVELS)
     return Preference.objects.update_or_create(user=user, defaults=given)[0]
+
+
+def pin_queue(user: Any, name: str, *, is_pinned: bool) -> Preference:
+    """The last one pinned comes last. Raises `Rejected` where there are too many."""
+    pinned = preference_of(user).pinned_queues
+    names = [other for other in pinned if other != name]
+    if is_pinned:
+        names.append(name)
+    return set_pins(user, names)
+
+
+def set_pins(user: Any, names: Iterable[str]) -> Preference:
+    """The queues on top of the page of queues, in this order.
+
+    Names of queues that they do not see are left out. Raises `Rejected` where there are too many.
+    """
+    wanted = list(dict.fromkeys(names))
+    if len(wanted) > MOST_PINNED:
+        message = f"You can pin {MOST_PINNED} queues."
+        raise Rejected([_violation_at("pinned", message, "take one away first")])
+    found = set(_queues_named(wanted, access_of(user)))
+    kept = [name for name in wanted if name in found]
+    return Preference.objects.update_or_create(user=user, defaults={"pinned_queues": kept})[0]
+
+
+def pin_view(user: Any, number: int, access: Access, *, is_pinned: bool) -> Preference:
+    """As a tile of the overview. Raises `Rejected` where there are too many."""
+    pinned = [other for other in preference_of(user).pinned_views if other != number]
+    if is_pinned:
+        pinned.append(number)
+    return set_pinned_views(user, pinned, access)
+
+
+def set_pinned_views(user: Any, numbers: Iterable[int], access: Access) -> Preference:
+    """Views that they may not open are left out. Raises `Rejected` where there are too many."""
+    wanted = list(dict.fromkeys(numbers))
+    offered = views_for(user, access).filter(pk__in=wanted[: 2 * MOST_VIEWS])
+    found = set(offered.values_list("pk", flat=True))
+    kept = [number for number in wanted if number in found]
+    if len(kept) > MOST_TILES:
+        message = f"You can pin {MOST_TILES} views to the overview."
+        raise Rejected([_violation_at("pinnedViews", message, "take one away first")])
+    return Preference.objects.update_or_create(user=user, defaults={"pinned_views": kept})[0]
 
 
 def _queues_named(names: Iterable[str], access: Access) -> list[str]:

@@ -236,3 +236,48 @@ def test_a_bulk_command_can_be_copied_for_a_terminal():
             content_type="application/json",
         )
         assert answer.status_code in (200, 201), answer.content
+
+
+def test_a_count_beside_the_list_adds_its_word_and_takes_it_away_again():
+    client = signed_in("admin")
+
+    offered = client.get("/jobs/", {"q": "user:sam"})
+    chosen = client.get("/jobs/", {"q": "user:sam state:pending"})
+
+    assert "?q=user%3Asam+state%3Apending" in text(offered)
+    assert job_names(chosen) == ["train-2"]
+    facets = {facet["key"]: facet["lines"] for facet in chosen.context["facets"]}
+    assert facets["state"] == [
+        {"title": "Pending", "count": "1", "chosen": True, "url": "/jobs/?q=user%3Asam"}
+    ]
+
+
+def test_an_open_page_does_not_count_many_jobs_again(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dashboard.views.jobs.COUNTED_AT_MOST", 3)
+    client = signed_in("admin")
+
+    first = client.get("/jobs/")
+    refreshed = client.get("/jobs/", headers={"X-Refresh": "true"})
+    few = client.get("/jobs/", {"q": "user:sam"}, headers={"X-Refresh": "true"})
+
+    assert "job-facets" in text(first)
+    assert "job-facets" not in text(refreshed)
+    assert "job-facets" in text(few)
+
+
+def test_groups_lead_to_the_filtered_list_and_hide_what_may_not_be_seen():
+    page = signed_in("admin").get("/jobs/", {"group": "user", "q": "state:live"})
+    seen = signed_in("vera").get("/jobs/", {"group": "queue"})
+
+    assert {entry["title"] for entry in page.context["groups"]} == {"bert", "lena", "sam"}
+    assert "/jobs/?q=state%3Alive+user%3Asam" in text(page)
+    assert [entry["title"] for entry in seen.context["groups"]] == ["vision"]
+
+
+def test_the_shape_of_a_group_is_found_again():
+    client = signed_in("admin")
+    groups = client.get("/jobs/", {"group": "shape"}).context["groups"]
+    largest = next(entry for entry in groups if entry["title"].startswith("20 pods"))
+
+    assert job_names(client.get(largest["url"])) == ["train-2"]
+    assert "“x” is no shape of a gang" in text(client.get("/jobs/", {"q": "shape:x"}))

@@ -107,7 +107,9 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
         "destroy": ("admin", "hidden"),
     },
     "tokens": dict.fromkeys(("list", "retrieve", "create", "destroy"), ANY),
-    "views": dict.fromkeys(("list", "retrieve", "create", "partial_update", "destroy"), ANY),
+    "views": dict.fromkeys(
+        ("list", "retrieve", "create", "partial_update", "destroy", "count"), ANY
+    ),
     "bulkruns": {
         **dict.fromkeys(("list", "retrieve", "items"), ANY),
         "create": ("admin", "hidden"),
@@ -160,6 +162,9 @@ EXPECTED: dict[str, dict[str, tuple[str, str]]] = {
     },
     "comparison": {"get": MEMBER},
     "forecasts": {"get": MEMBER},
+    "jobs/facets": {"get": ANY},
+    "jobs/groups": {"get": ANY},
+    "queuefigures": {"get": ANY},
     "loans": {"get": MEMBER},
     "usage": {"get": MEMBER},
     "timeline": {"get": MEMBER},
