@@ -35,7 +35,7 @@ class ViewCount:
 
 
 def count_of_view(view: SavedView, username: str, access: Access) -> ViewCount:
-    """With the rights of who looks, and `user:me` as them. Nothing for words of old that are gone."""
+    """With the rights of who looks, who is `user:me` too. 0 where a word is unknown now."""
     text = parse_qs(view.query).get("q", [""])[0]
     query = read_query(text, username)
     if query.problems:
