@@ -195,6 +195,7 @@ PAGES = {
     "pod-log": ("/jobs/default/{0}/pods/{0}-worker-0/log/", HEIST),
     "user": ("/users/{}/", MALLORY),
     "job-view-forget": ("/jobs/-/views/{}/forget/", "view"),
+    "job-view-pin": ("/jobs/-/views/{}/pin/", "view"),
     "bulk-run": ("/jobs/-/bulk/{}/", "bulk"),
     "change-set": ("/changes/{}/", "change-set"),
     "change-set-command": ("/changes/{}/apply/", "change-set"),
