@@ -134,11 +134,17 @@ class QueueTable {
   #put(row, flash) {
     const known = this.#rows.get(row.key);
     const element = known ?? this.template.content.firstElementChild.cloneNode(true);
-    const level = this.onlyParent === undefined ? row.depth + 1 : 1;
+    const level = this.isTree ? row.depth + 1 : this.#flatLevel(row);
     const isMoved = !known || isElsewhere(element, row.parent, level);
     this.#rows.set(row.key, element);
     patchRow(element, row, { level, flash, isNew: !known });
     return isMoved;
+  }
+
+  /** Rows of one queue's children and pinned rows stand side by side. */
+  #flatLevel(row) {
+    const isSmall = this.onlyParent !== undefined || this.table.id === "pinned-queues";
+    return isSmall ? 1 : row.depth + 1;
   }
 
   #remove(name) {
