@@ -30,7 +30,6 @@ PAGES = (
     "/jobs/?q=state:waiting",
     "/jobs/?q=user:user-7",
     "/jobs/?q=state:failed",
-    "/jobs/?start=50000",
     "/jobs/?group=user&q=state:waiting",
     "/jobs/?group=queue&q=state:waiting",
     "/jobs/?group=shape&q=state:waiting",
