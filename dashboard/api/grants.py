@@ -10,33 +10,21 @@ from rest_framework.response import Response
 
 from dashboard.api import schema
 from dashboard.api.filters import GrantFilters
-from dashboard.api.framework import permissions
 from dashboard.api.framework.body_fields import given_text
 from dashboard.api.framework.collection import Objects, Rows
 from dashboard.api.framework.visible_rows import visible
+from dashboard.api.given_records import GivenRecords, given_operations
 from dashboard.api.objects import record_object
-from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.schema.openapi import Operations
 from scheduler.domain.queues import ROOT
 from scheduler.models import Grant
 from scheduler.services.accounts import access as access_service
 
 
-class Grants(Records):
+class Grants(GivenRecords):
     noun = "grant"
     filter_class = GrantFilters
-    rules: ClassVar[permissions.Rules] = {
-        "list": permissions.signed_in,
-        "retrieve": permissions.signed_in,
-        "create": permissions.ADMIN,
-        "destroy": permissions.ADMIN,
-    }
-    operations: ClassVar[Operations] = {
-        "list": Operation(schema.Grant, many=True),
-        "retrieve": Operation(schema.Grant),
-        "create": Operation(schema.Grant, schema.GivenGrant, 201),
-        "destroy": Operation(schema.Gone),
-    }
+    operations: ClassVar[Operations] = given_operations(schema.Grant, schema.GivenGrant)
 
     def visible_rows(self) -> QuerySet[Any]:
         return visible(

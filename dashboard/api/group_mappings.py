@@ -10,34 +10,24 @@ from rest_framework.response import Response
 
 from dashboard.api import schema
 from dashboard.api.filters import GroupMappingFilters
-from dashboard.api.framework import permissions
 from dashboard.api.framework.body_fields import given_text
 from dashboard.api.framework.collection import Objects, Rows
 from dashboard.api.framework.visible_rows import visible
+from dashboard.api.given_records import GivenRecords, given_operations
 from dashboard.api.objects import record_object
-from dashboard.api.records import Records
-from dashboard.api.schema.openapi import Operation, Operations
+from dashboard.api.schema.openapi import Operations
 from scheduler.domain.plans import counted
 from scheduler.domain.queues import ROOT
 from scheduler.models import GroupMapping
 from scheduler.services.accounts import sign_on
 
 
-class GroupMappings(Records):
+class GroupMappings(GivenRecords):
     noun = "group mapping"
     filter_class = GroupMappingFilters
-    rules: ClassVar[permissions.Rules] = {
-        "list": permissions.signed_in,
-        "retrieve": permissions.signed_in,
-        "create": permissions.ADMIN,
-        "destroy": permissions.ADMIN,
-    }
-    operations: ClassVar[Operations] = {
-        "list": Operation(schema.GroupMapping, many=True),
-        "retrieve": Operation(schema.GroupMapping),
-        "create": Operation(schema.GroupMapping, schema.GivenGroupMapping, 201),
-        "destroy": Operation(schema.Gone, summary="The roles that it gave end at once"),
-    }
+    operations: ClassVar[Operations] = given_operations(
+        schema.GroupMapping, schema.GivenGroupMapping, "The roles that it gave end at once"
+    )
 
     def visible_rows(self) -> QuerySet[Any]:
         mappings = GroupMapping.objects.select_related("queue").annotate(held=Count("grants"))

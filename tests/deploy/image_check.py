@@ -24,13 +24,14 @@ from scheduler.supervisor.redis_server import find_binary
 from tests import postgres
 from tests.deploy import contained
 from tests.deploy.contained import NOBODY, Contained, Images, Started
-from tests.running import BASE, PATIENCE_SECONDS, random_port
+from tests.running import BASE, random_port
 
 DEPLOY = BASE / "deploy"
 IMAGE = "fumarole:check"
 WITH_EXTRAS = "fumarole:check-extras"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 _GRACE_SECONDS = 30
+_PATIENCE_SECONDS = 600.0  # the first import of everything, from a file system just made
 _NOT_IN_AN_IMAGE = ("tests", "var", ".git", "deploy/kubernetes/secrets")
 _TRY_TO_WRITE = "touch /opt/fumarole/x /opt/venv/x /etc/x /var/lib/x 2>&1; touch /tmp/x && id -u"
 
@@ -192,7 +193,7 @@ def watch(inside: Contained, started: dict[str, Started], port: str) -> None:
 
 
 def wait_until_ready(visitor: httpx.Client) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     said = "nothing"
     while time.monotonic() < deadline:
         try:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from scheduler import notify
@@ -31,7 +32,7 @@ from scheduler.domain.access import (
     scope_permissions,
 )
 from scheduler.domain.queues import ROOT
-from scheduler.models import ApiToken, Grant, Queue
+from scheduler.models import ApiToken, Grant, GroupMapping, Queue
 from scheduler.selectors.accounts.access import access_of, token_with_user
 from scheduler.selectors.accounts.people import groups_in_sight, people_in_sight
 from scheduler.services.accounts.actors import Actor
@@ -172,25 +173,35 @@ def grant_role(
     place = grant_place(queue, by)
     who = _grantee_columns(user, group, access_for(by))
     require_role(role)
+    columns = {**who, "role": role, "queue": place, "mapping": None}
+    named = Named(user or group, describe_grant)
+    return stored_once(Grant.objects.all(), columns, named, by=by, dry_run=dry_run)
+
+
+Row = TypeVar("Row", Grant, GroupMapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[Row]):
+    """How the audit log speaks of a row."""
+
+    name: str
+    describe: Callable[[Row], dict[str, str]]
+
+
+def stored_once(
+    rows: QuerySet[Row], columns: dict[str, Any], named: Named[Row], *, by: Actor, dry_run: bool
+) -> Row:
+    """The row with these columns. It is made and noted unless it is there."""
+    kind = rows.model.__name__
     with transaction.atomic():
-        grant, created = Grant.objects.get_or_create(
-            **who,
-            role=role,
-            queue=place,
-            mapping=None,
-            defaults={"created_by": by.name[:150]},
-        )
-        if created:
-            audit.record(
-                by,
-                "CreateGrant",
-                "Grant",
-                user or group,
-                queue=queue,
-                after=describe_grant(grant),
-            )
+        row, is_new = rows.get_or_create(**columns, defaults={"created_by": by.name[:150]})
+        if is_new:
+            described = named.describe(row)
+            queue = described["queue"]
+            audit.record(by, f"Create{kind}", kind, named.name, queue=queue, after=described)
         transaction.set_rollback(dry_run)
-    return grant
+    return row
 
 
 def require_role(role: str) -> None:

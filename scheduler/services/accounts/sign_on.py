@@ -20,7 +20,13 @@ from scheduler.conf import conf
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Grant, GroupMapping, Identity, Job
-from scheduler.services.accounts.access import grant_place, require, require_role
+from scheduler.services.accounts.access import (
+    Named,
+    grant_place,
+    require,
+    require_role,
+    stored_once,
+)
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.accounts.users import is_usable_name
 from scheduler.services.records import audit
@@ -59,24 +65,9 @@ def map_group(
     place = grant_place(queue, by)
     require_role(role)
     _require_group_name(provider_group)
-    with transaction.atomic():
-        mapping, created = GroupMapping.objects.get_or_create(
-            provider_group=provider_group,
-            role=role,
-            queue=place,
-            defaults={"created_by": by.name[:150]},
-        )
-        if created:
-            audit.record(
-                by,
-                "CreateGroupMapping",
-                "GroupMapping",
-                provider_group,
-                queue=queue,
-                after=describe_mapping(mapping),
-            )
-        transaction.set_rollback(dry_run)
-    return mapping
+    columns = {"provider_group": provider_group, "role": role, "queue": place}
+    named = Named(provider_group, describe_mapping)
+    return stored_once(GroupMapping.objects.all(), columns, named, by=by, dry_run=dry_run)
 
 
 def _require_group_name(name: str) -> None:
