@@ -62,10 +62,10 @@ def check(images: Images, folder: Path) -> None:
         try_to_write(inside)
         run_all(inside, folder)
         refuses_sign_on(inside)
-    say("deploy/Dockerfile with all extras, by buildah")
-    images.build(DEPLOY / "Dockerfile", BASE, WITH_EXTRAS, extras="sso notices kubernetes")
-    with images.mounted(WITH_EXTRAS) as root:
-        has_extras(Contained(root, inside.var, inside.sockets, inside.environment))
+        say("deploy/Dockerfile with all extras, by buildah")
+        images.build(DEPLOY / "Dockerfile", BASE, WITH_EXTRAS, extras="sso notices kubernetes")
+        fuller = stack.enter_context(images.mounted(WITH_EXTRAS))
+        has_extras(Contained(fuller, inside.var, inside.sockets, inside.environment))
     say("all is well")
 
 
