@@ -6,7 +6,7 @@ from scheduler.models.quiet_migrations import AddIndexQuietly, RemoveIndexQuietl
 class Migration(migrations.Migration):
     atomic = False  # for indexes that are built beside the writers
 
-    dependencies = [("scheduler", "0058_usage")]
+    dependencies = [("scheduler", "0059_prices_and_fairness")]
 
     operations = [
         AddIndexQuietly(
