@@ -13,6 +13,9 @@ from tests.dashboard.api.framework.test_permissions import ALL
 
 # The name of a page's route -> (collection, action) of each deed that its forms do.
 COUNTERPARTS: dict[str, list[tuple[str, str]]] = {
+    "statement-send": [("usage/statement", "post")],
+    "prices-set": [("prices", "put")],
+    "prices-delete": [("prices", "delete")],
     "queue-new": [("queues", "create"), ("validate", "post")],
     "change-set-new": [("changes", "create")],
     "calendar": [("plans", "create")],
