@@ -245,6 +245,7 @@ COLLECTIONS = {
 OF_THE_CLUSTER = {
     # belong to no tenant
     "node",
+    "node-waiting",
     "node-yaml",
     "node-command",
     "session",
