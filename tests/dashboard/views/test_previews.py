@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from scheduler.models import Job, Preview
+from scheduler.models import Job, PodGroup, Preview
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.change_sets.preview_runs import work_out_previews
 from tests.dashboard.work import person, signed_in, small_cluster, text
-from tests.services.change_sets.builders import edit, machine
+from tests.services.change_sets.builders import edit
 from tests.worlds import manifest
 
 pytestmark = pytest.mark.django_db
@@ -99,18 +99,22 @@ def test_a_preview_leads_to_the_queues_and_gangs_that_there_are():
     documents = [
         edit("batch", deserved={"cpu": "2"}, weight=1),
         edit("fresh", parent="root", deserved={"cpu": "2"}),
-        machine("n9", "16"),
     ]
     admin = signed_in("admin")
-
     answer = admin.post("/previews/", {"yaml": yaml.safe_dump_all(documents)})
     work_out_previews()
-    told = Preview.objects.get().result
+    row = Preview.objects.get()
+    gang = PodGroup.objects.earliest("pk")
+    there = f"{gang.namespace}/{gang.name}"
+    moves = [{"podgroup": key, "before": None, "after": 5.0} for key in (there, "default/gone")]
+    row.result = {**row.result, "moves": moves}
+    row.save()
+
     page = text(admin.get(answer.url))
 
     assert 'href="/queues/batch/"' in page
-    assert "fresh" in {queue["queue"] for queue in told["queues"]}
+    assert "fresh" in {queue["queue"] for queue in row.result["queues"]}
     assert "/queues/fresh/" not in page
-    assert told["moves"]
-    for move in told["moves"]:
-        assert f'href="/jobs/{move["podgroup"]}/"' in page
+    assert f'href="/jobs/{there}/"' in page
+    assert "default/gone" in page
+    assert "/jobs/default/gone/" not in page
