@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http.response import HttpResponseBase
@@ -57,14 +58,14 @@ class PriceLists(Endpoint):
         return self.response_with(_lists_object())
 
     def put(self, request: Request) -> Response:
-        given = given_fields(request.data)
         with self.undone_in_dry_run():
-            set_prices(
-                given_text(given, "validFrom", required=True),
-                given.get("currency"),
-                given.get("prices"),
-                by=self.actor,
-            )
+            for given in _given_lists(given_fields(request.data)):
+                set_prices(
+                    given_text(given, "validFrom", required=True),
+                    given.get("currency"),
+                    given.get("prices"),
+                    by=self.actor,
+                )
             made = _lists_object()
         return self.response_with(made)
 
@@ -74,11 +75,21 @@ class PriceLists(Endpoint):
         return self.response_with({"message": "The prices were deleted.", "dryRun": self.dry_run})
 
 
+def _given_lists(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """One list; or several, as a GET answers them."""
+    if "lists" not in given:
+        return [given]
+    lists = given["lists"]
+    if not isinstance(lists, list) or not all(isinstance(each, Mapping) for each in lists):
+        raise bad_parameter("spec.lists", "lists must be a list of price lists.")
+    return lists
+
+
 def _lists_object() -> dict[str, Any]:
     rows = []
     for row in PriceList.objects.order_by("valid_from"):
         rows.append({"validFrom": row.valid_from.isoformat(), **describe(row)})
-    return record_object("PriceLists", "prices", None, {}, {"lists": rows})
+    return record_object("PriceLists", "prices", None, {"lists": rows}, {})
 
 
 class Statements(Endpoint):

@@ -22,6 +22,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "queues": "queues/",
     "queue-new": "queues/",
     "queue-commands": "commands/",
+    "queue-compare": "queuefigures/",
     "queue": _QUEUE,
     "queue-edit": _QUEUE,
     "queue-delete": _QUEUE,

@@ -349,7 +349,7 @@ _PriceList = shape(
     prices=s.DictField(child=s.CharField(), help_text="per resource and hour; bytes per Gi-hour"),
 )
 PriceLists = object_shape(
-    "PriceLists", Empty(), shape("PriceListsStatus", lists=_PriceList(many=True))()
+    "PriceLists", shape("PriceListsSpec", lists=_PriceList(many=True))(), Empty()
 )
 GivenPriceList = shape(
     "GivenPriceList",

@@ -71,7 +71,7 @@ def show_prices(
         output.show_value(answer, form)
         return
     rows: list[Sequence[object]] = []
-    for found in answer["status"]["lists"]:
+    for found in answer["spec"]["lists"]:
         for resource, price in found["prices"].items():
             rows.append([found["validFrom"], resource, price, found["currency"]])
     Table(("From", "Resource", "Per hour", "Currency"), rows).print()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from scheduler.clusters.kubernetes.client import Timeouts
@@ -14,6 +14,7 @@ from scheduler.clusters.kubernetes.read.workloads import read_queue
 from scheduler.clusters.kubernetes.resources import QUEUES, WHO_AM_I
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.clusters.kubernetes.watch import UNREADABLE
+from scheduler.conf import KubernetesConf, conf
 from scheduler.outages import Outage, in_a_line
 from scheduler.services.cluster.api_server import api_server
 
@@ -37,14 +38,14 @@ def live_queues() -> list[QueueObject] | None:
 def own_account() -> str:
     """What the cluster calls the account of this console; empty if it cannot be asked."""
     try:
-        return _own_account()
+        return _own_account(conf().kubernetes)
     except (ApiError, CredentialsError) as problem:
         _away.noticed("The API server cannot be asked who we are: %s", in_a_line(problem))
         return ""
 
 
-@cache
-def _own_account() -> str:
+@lru_cache(maxsize=1)
+def _own_account(_given: KubernetesConf) -> str:
     question = {"apiVersion": WHO_AM_I.api_version, "kind": WHO_AM_I.kind}
     answer = api_server(_TIMEOUTS).create(WHO_AM_I, question)
     return str(answer["status"]["userInfo"]["username"])
