@@ -142,6 +142,7 @@ def present_fairness(found: Fairness, seen: Visibility) -> dict[str, Any]:
         "room": _shown_room(found),
         "chart": _chart(found),
         "steps_table": _steps_table(found),
+        "has_waits": any(found.waits.values()),
         "has_room": any(any(values) for values in found.room.values()),
     }
 

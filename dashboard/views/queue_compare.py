@@ -44,7 +44,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     resources = page_resources(board)
     context: Context = {
         "names": names,
-        "places": [*names, *[""] * (MOST - len(names))],
+        "fields": [*names, *[""] * (MOST - len(names))],
         "known": known,
         "problems": problems,
         "period": _period(request),

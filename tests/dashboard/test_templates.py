@@ -52,3 +52,11 @@ def test_each_template_is_used():
     unused = set(NAMES) - used_names() - ASKED_FOR_BY_OTHERS - OF_DELETION
 
     assert unused == set()
+
+
+@pytest.mark.parametrize("sheet", sorted((ROOT / "static/css").glob("*.css")), ids=lambda p: p.name)
+def test_every_block_of_a_style_sheet_is_closed(sheet: Path):
+    """Or all rules after it are lost without a word."""
+    rules = re.sub(r"/\*.*?\*/", "", sheet.read_text(), flags=re.DOTALL)
+
+    assert rules.count("{") == rules.count("}")

@@ -114,6 +114,12 @@ def test_up_to_four_queues_are_compared_on_one_scale():
     assert [line["queue"] for line in answer.context["chart"]["lines"]] == ["vision", "batch"]
 
 
+def test_the_comparison_keeps_the_navigation():
+    answer = signed_in("admin").get("/queues/-/compare/", {"q": ["vision", "batch"]})
+
+    assert 'href="/insights/usage/"' in answer.content.decode()
+
+
 def test_a_comparison_says_which_queue_there_is_not():
     seen = signed_in("vera").get("/queues/-/compare/", {"q": ["vision", "batch"]})
     many = signed_in("admin").get(
