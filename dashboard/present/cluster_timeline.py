@@ -241,9 +241,9 @@ def _one(mark: Mark, reader: Reader) -> str:
     address = escape(quote(reader.url(mark), safe="/?&=:%+-._~"))
     count = ""
     if mark.is_gathered:
-        count = f'<text x="{left + width / 2:.2f}%" y="11">{mark.count}</text>'
+        count = f'<text aria-hidden="true" x="{left + width / 2:.2f}%" y="11">{mark.count}</text>'
     return (
-        f'<a class="{style}" href="{address}" aria-label="{words}"><title>{words}</title>'
+        f'<a class="{style}" href="{address}"><title>{words}</title>'
         f'<rect x="{left:.2f}%" y="14" width="{width:.2f}%" height="14" rx="2"></rect>{count}</a>'
     )
 

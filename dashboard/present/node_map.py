@@ -130,15 +130,16 @@ _MARKS = {"Ready": "", "Cordoned": "/", "Not ready": "×"}
 
 
 def _small_cell(row: NodeRow, resource: str) -> str:
-    return f"{_opening(row, resource)}{_MARKS[row.state]}</a></li>"
+    name = f' aria-label="{escape(cell_words(row, resource))}"'  # it has no words of its own
+    return f"{_opening(row, resource, name)}{_MARKS[row.state]}</a></li>"
 
 
-def _opening(row: NodeRow, resource: str) -> str:
+def _opening(row: NodeRow, resource: str, name: str = "") -> str:
     off = "" if row.takes_pods else " heat-off"
     words = escape(cell_words(row, resource))
     return (
         f'<li><a class="heat heat-{heat(row, resource)}{off}" '
-        f'href="/nodes/{quote(row.name)}/" title="{words}" aria-label="{words}">'
+        f'href="/nodes/{quote(row.name)}/" title="{words}"{name}>'
     )
 
 

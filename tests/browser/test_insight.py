@@ -56,7 +56,7 @@ def history() -> None:
 
 def test_the_map_is_walked_by_arrow_keys_and_fits_a_small_screen(signed_in: Opens, act: Acts):
     act(machines)
-    page = signed_in("/nodes/?view=map&resource=cpu")
+    page = signed_in("/nodes/?view=map&resource=cpu", reduced_motion="reduce")
     cells = page.locator("[data-node-map] .heat")
     expect(cells).to_have_count(8)
     expect(page.locator('[data-node-map] .heat[tabindex="0"]')).to_have_count(1)
@@ -85,8 +85,8 @@ def test_the_map_is_walked_by_arrow_keys_and_fits_a_small_screen(signed_in: Open
 
 def test_the_timeline_is_zoomed_by_keys_and_opens_a_moment(signed_in: Opens, act: Acts):
     act(history)
-    page = signed_in("/insights/timeline/?span=24h")
-    expect(page.get_by_role("link", name=re.compile("^40 evictions"))).to_be_visible()
+    page = signed_in("/insights/timeline/?span=24h", reduced_motion="reduce")
+    expect(page.get_by_role("link", name=re.compile("^40 evictions")).first).to_be_visible()
     take_pictures(page, "timeline")
     assert violations(page) == []
 

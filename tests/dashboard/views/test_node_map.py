@@ -29,7 +29,7 @@ def test_nodes_are_grouped_by_a_label_with_a_summary_of_each_group():
     assert '<h2 class="map-title">b</h2>' in page
     assert "2 nodes, 0 of 8 CPU in use; 4 CPU free, up to 4 on one node; 1 cordoned" in page
     assert '<h2 class="map-title">without this label</h2>' in page
-    assert 'aria-label="r3: 0 of 4 CPU in use, 4 CPU free once it is uncordoned, cordoned"' in page
+    assert 'title="r3: 0 of 4 CPU in use, 4 CPU free once it is uncordoned, cordoned"' in page
     ungrouped = text(signed_in("vera").get("/nodes/?view=map&group="))
     assert "map-title" not in ungrouped
 
