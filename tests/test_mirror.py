@@ -30,6 +30,7 @@ TESTED_ELSEWHERE = {
     "dashboard/templatetags": "filters of templates: the pages that use them are tested in views",
     "scheduler/selectors/accounts": "who may do what: tests/services/accounts, and the API's tests",
     "scheduler/selectors/files": "manifests and reviews: tests/dashboard/api, apply and webhooks",
+    "scheduler/selectors/usage": "sums and shares, with what is booked: tests/services/usage",
     "scheduler/selectors/notices": "inbox and rules: tests/services/notices, and the API's tests",
     "dashboard/management/commands": "a few lines each: tests/services/files",
     "scheduler/management/commands": "a few lines each, for the modules of scheduler/management",

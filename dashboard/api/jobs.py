@@ -103,7 +103,9 @@ class Jobs(Watched, ManifestSet):
         "cancel": permissions.SUBMIT,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.Job, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
+        "list": Operation(
+            schema.Job, many=True, errors=(410,), parameters=WATCH_PARAMETERS, streams=True
+        ),
         "retrieve": Operation(schema.Job),
         "create": Operation(
             schema.saved(schema.Job),

@@ -60,7 +60,9 @@ class Nodes(Watched, ManifestSet):
         "waiting": permissions.MEMBER,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.Node, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
+        "list": Operation(
+            schema.Node, many=True, errors=(410,), parameters=WATCH_PARAMETERS, streams=True
+        ),
         "retrieve": Operation(schema.Node),
         "create": Operation(schema.saved(schema.Node), schema.NodeManifest, 201, bulk=True),
         "update": Operation(schema.saved(schema.Node), schema.NodeManifest),

@@ -53,6 +53,7 @@ POD_FOLLOWING = Operation(
     schema.LogEvent,
     summary="What a container of it writes, as server-sent events while it writes",
     parameters=(_CONTAINER, _LINES, _SINCE, _FROM),
+    streams=True,
 )
 JOB_FOLLOWING = Operation(
     schema.LogEvent,
@@ -62,6 +63,7 @@ JOB_FOLLOWING = Operation(
         query_parameter("index", "Only the pod with this number in its task.", OpenApiTypes.INT),
         *POD_FOLLOWING.parameters,
     ),
+    streams=True,
 )
 
 

@@ -64,7 +64,9 @@ class PodGroups(Watched, ManifestSet):
         "destroy": permissions.SUBMIT,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.PodGroup, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
+        "list": Operation(
+            schema.PodGroup, many=True, errors=(410,), parameters=WATCH_PARAMETERS, streams=True
+        ),
         "retrieve": Operation(schema.PodGroup),
         "create": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest, 201, bulk=True),
         "update": Operation(schema.saved(schema.PodGroup), schema.PodGroupManifest),

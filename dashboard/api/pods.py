@@ -61,7 +61,9 @@ class Pods(Watched):
         "destroy": permissions.SUBMIT,
     }
     operations: ClassVar[Operations] = {
-        "list": Operation(schema.Pod, many=True, errors=(410,), parameters=WATCH_PARAMETERS),
+        "list": Operation(
+            schema.Pod, many=True, errors=(410,), parameters=WATCH_PARAMETERS, streams=True
+        ),
         "retrieve": Operation(schema.Pod),
         "create": Operation(schema.saved(schema.Pod), schema.PodManifest, 201, bulk=True),
         "destroy": Operation(schema.Gone),

@@ -127,7 +127,8 @@ class Statements(Endpoint):
 
     def post(self, request: Request) -> Response:
         body = request.data
-        queue = given_text(body, "queue", required=True)
+        seen = Visibility(self.access.visible)
+        queue = queue_in(given_text(body, "queue", required=True), seen)
         try:
             sent = send_statement(
                 queue, given_text(body, "month", required=True), by=self.actor, dry_run=self.dry_run

@@ -54,7 +54,10 @@ function options(holder, data) {
       { ...axis(), size: 64, label: data.unit, labelSize: 18 },
     ],
     series: [
-      { label: "From", value: (_, __, ___, at) => (at == null ? "–" : moment(nearest(data.times, at))) },
+      {
+        label: "From",
+        value: (_, __, ___, at) => (at == null ? "–" : moment(nearest(data.times, at))),
+      },
       ...data.series.map((entry, place) => series(entry, place, data)).toReversed(),
     ],
     hooks: { setLegend: [newestInLegend] },

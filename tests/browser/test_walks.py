@@ -85,7 +85,7 @@ def test_the_first_ten_minutes_of_an_admin(site: Running, browser: Browser, tmp_
 
 def _look_at_nodes(page: Page) -> None:
     go(page, "Nodes")
-    page.get_by_role("link", name="Heat map").click()
+    page.get_by_role("link", name="Map", exact=True).click()
     expect(page.locator(".free-rooms, #nodes").first).to_contain_text("free")
     picture(page, "nodes")
 
@@ -247,7 +247,7 @@ def _see_why_it_waits(page: Page) -> None:
     picture(page, "job")
     card.get_by_text(re.compile(r"All \d+ checks")).click()
     expect(page.get_by_role("region", name="Checks")).to_contain_text("short")
-    page.get_by_role("link", name="Timeline").click()
+    page.locator(".tabs").get_by_role("link", name="Timeline").click()
     expect(page.locator(".timeline")).to_contain_text("waiting")
 
 

@@ -217,7 +217,7 @@ class TestJob:
 
         expect(page.locator(".queue-head .phase")).to_have_text(re.compile("Abort"))
         expect(watching.locator(".queue-head .phase")).to_have_text(re.compile("Abort"))
-        watching.get_by_role("link", name="Timeline").click()
+        watching.locator(".tabs").get_by_role("link", name="Timeline").click()
         expect(watching.locator(".timeline")).to_contain_text("Reason: not now")
 
     def test_a_viewer_has_no_buttons_and_is_told_whom_to_ask(self, signed_in: Opens):

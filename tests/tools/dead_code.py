@@ -92,7 +92,6 @@ ALLOWED: dict[str, str] = {
     "dashboard/cli/output.py:ignore_aliases": "PyYAML calls it",
     "scheduler/yaml_texts.py:ignore_aliases": "PyYAML calls it",
     "dashboard/cli/commands.py:__*__": "Python's own names: Typer reads them",
-    "dashboard/cli/queues/tree.py:caption": "rich draws it",
     "dashboard/worker/beat.py:*": "Celery's scheduler calls it",
     "dashboard/worker/log.py:exc_text": "logging reads it",
     "dashboard/worker/log.py:levelno": "logging reads it",

@@ -64,6 +64,7 @@ OPERATIONS: Mapping[str, Operation] = {
         summary="All queues that you may see",
         errors=(410,),
         parameters=WATCH_PARAMETERS,
+        streams=True,
     ),
     "retrieve": _READ,
     "create": Operation(

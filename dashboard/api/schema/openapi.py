@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
@@ -35,6 +35,7 @@ class Operation:
     examples: tuple[OpenApiExample, ...] = field(default=())
     optional_body: bool = False
     otherwise: Any = None  # what it gives instead where a parameter asks for it
+    streams: bool = False  # may answer with server-sent events
     later: Any = None  # what it gives, with 202, where it is only planned and done later
 
 
@@ -42,6 +43,12 @@ def command_to(gives: Any, summary: str, code: int = 200) -> Operation:
     """A command to an object, with a reason or without, that answers with the object."""
     return Operation(schema.saved(gives), schema.Reason, code, optional_body=True, summary=summary)
 
+
+_EVENT: Final = {
+    "type": "object",
+    "description": "One event. Its data is JSON.",
+    "properties": {name: {"type": "string"} for name in ("event", "data", "id")},
+}
 
 Operations = Mapping[str, Operation]
 """Each action of an endpoint."""
@@ -149,6 +156,8 @@ class EndpointSchema(AutoSchema):
             found = self.resolve_serializer(other, direction).ref
             for media in bodies["200"]["content"].values():
                 media["schema"] = {"oneOf": [media["schema"], found]}
+        if self.operation.streams:
+            bodies["200"]["content"]["text/event-stream"] = {"schema": _EVENT}
         return bodies
 
     def _error_codes(self) -> list[int]:

@@ -133,12 +133,17 @@ def _job_is(*phases: str) -> Q:
     return Q(Exists(Job.objects.filter(pk=OuterRef("job_id"), phase__in=phases)))
 
 
+def _gang_shows(phase: str) -> Q:
+    """As lists show it: while a job stops or starts again, they show that."""
+    return _gang_is(phase) & ~_job_is("Restarting", *STOPPING)
+
+
 _STATES: Mapping[str, Callable[[], Q]] = {
     "waiting": lambda: _gang_is(*WAITING),
-    "pending": lambda: _gang_is("Pending"),
-    "inqueue": lambda: _gang_is("Inqueue"),
-    "running": lambda: _gang_is("Running"),
-    "unknown": lambda: _gang_is("Unknown"),
+    "pending": lambda: _gang_shows("Pending"),
+    "inqueue": lambda: _gang_shows("Inqueue"),
+    "running": lambda: _gang_shows("Running"),
+    "unknown": lambda: _gang_shows("Unknown"),
     "restarting": lambda: _job_is("Restarting"),
     "aborted": lambda: _job_is("Aborted"),
     "stopping": lambda: _job_is(*STOPPING),
@@ -281,7 +286,7 @@ def _by_shape(condition: Condition) -> Q:
 def _of_shape(pods: int, request: Resources) -> Q:
     if request:
         return Q(min_member=pods, min_resources=request)
-    return Q(min_member=pods) & (Q(min_resources=None) | Q(min_resources=NOTHING))
+    return Q(min_member=pods) & (Q(min_resources__isnull=True) | Q(min_resources=NOTHING))
 
 
 _FIELDS: Mapping[str, Callable[[Condition], Q]] = {

@@ -252,7 +252,7 @@ def test_every_action_that_is_written_down_is_in_the_list():
             )
         )
 
-    assert {"UpdateQueue", "CreateGrant"} <= written
+    assert {"UpdateQueue", "CreateUser"} <= written
     assert written <= set(known_actions())
 
 

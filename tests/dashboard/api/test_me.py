@@ -94,6 +94,8 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
         "folded": [],
         "unfolded": [],
         "levels": None,
+        "pinned": [],
+        "pinnedViews": [],
     }
     changed = ann.patch(
         "users/ann/preferences/",
@@ -106,6 +108,8 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
         "folded": [],
         "unfolded": [],
         "levels": None,
+        "pinned": [],
+        "pinnedViews": [],
     }
     folded = ann.patch("users/~/preferences/", {"folded": ["team", "other", "never-was"]})
     assert folded["spec"] == {
@@ -115,6 +119,8 @@ def test_preferences_are_ones_own(caller: Callable[..., Caller], admin: Caller):
         "folded": ["team"],
         "unfolded": [],
         "levels": None,
+        "pinned": [],
+        "pinnedViews": [],
     }
     admin.get("users/ann/preferences/", expect=403)
     ann.get("users/boss/preferences/", expect=404)

@@ -33,6 +33,7 @@ from scheduler.services.notices.choices import save_rule
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.sessions.policies import policy_text, replace_policy
 from scheduler.services.sessions.requests import set_period
+from scheduler.services.usage.prices import set_prices
 from scheduler.yaml_texts import to_yaml
 from tests.worlds import queue
 
@@ -61,6 +62,7 @@ def configure_everything() -> None:
     grant_role(group="Lab Ä", role="viewer", by=SYSTEM)
     map_group("/Lab:Ä", role="submitter", queue="closed-child", by=SYSTEM)
     set_period(2.5)
+    set_prices("2026-01-01", "EUR", {"cpu": "0.04", "memory": "0.005"}, by=SYSTEM)
     replace_policy(policy_text(cluster_state()) + "# ours\n", by=SYSTEM)
     wanted = {"kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 5}}
     for _ in range(2):

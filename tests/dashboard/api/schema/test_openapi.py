@@ -51,7 +51,8 @@ def test_every_operation_lists_its_errors_and_shapes(document: dict[str, Any]):
             assert ("404" in codes) == ("{" in path), (path, method)
             assert method == "get" or {"409", "413", "415"} <= codes, (path, method)
             for code, response in operation["responses"].items():
-                (media,) = response["content"]
+                (media, *streams) = response["content"]
+                assert streams in ([], ["text/event-stream"])
                 assert media == (
                     "application/problem+json" if int(code) >= 400 else "application/json"
                 )
