@@ -22,7 +22,7 @@ from dashboard.api.schema.openapi import Operation, Operations, query_parameter
 from dashboard.http.visibility import Visibility
 from dashboard.present.statement import statement_as_csv, statement_object, statement_of
 from scheduler.domain.usage_spans import BadSpan
-from scheduler.models import PriceList
+from scheduler.models import PriceList, Queue
 from scheduler.services.usage.prices import delete_prices, describe, set_prices
 from scheduler.services.usage.statements import send_statement
 
@@ -129,6 +129,8 @@ class Statements(Endpoint):
         body = request.data
         seen = Visibility(self.access.visible)
         queue = queue_in(given_text(body, "queue", required=True), seen)
+        if not Queue.objects.filter(name=queue).exists():
+            raise bad_parameter("spec.queue", f"There is no queue “{queue}”.")
         try:
             sent = send_statement(
                 queue, given_text(body, "month", required=True), by=self.actor, dry_run=self.dry_run
