@@ -56,9 +56,11 @@ settings.register_profile(
 )
 settings.load_profile("any_machine")
 
-# By mark; processes first, as the slowest lot. In CI the control plane is still being built then,
-# so processes beside it come later.
-_ORDER = ("processes", "", "kubernetes", "postgres", "browser")
+# By mark. Those of one stage take turns, because one half of them waits while the other computes.
+# In CI the control plane is still being built during the first stage.
+_STAGES = {"processes": 0, "": 0, "kubernetes": 1, "postgres": 1, "browser": 2}
+_MOSTLY_WAITING = ("processes", "kubernetes")
+_WAITING_ENDS_AT = 0.8  # of a stage, so that no worker is left alone with a long file at its end
 _KINDS_BY_WEIGHT = ("processes", "postgres", "browser", "kubernetes")  # the first that it wears
 # A swamped machine can starve these; in CI every test gets one more try. The summary names each.
 _TRIED_TWICE = ("processes", "browser")
@@ -103,28 +105,45 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _sort_by_kind(items: list[pytest.Item]) -> None:
-    """Files stay together, and no worker is left alone with a long one at the end.
+    """Files stay together, and in each stage those that wait are spread among those that compute.
 
-    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Processes
-    beside a control plane open the lot that needs one. Of the browser's files, those with a whole
-    installation come first, then those with many tests.
+    A file with any test on PostgreSQL counts as such: who comes to it starts a child. Of the
+    browser's files, those with a whole installation come first, then those with many tests.
     """
-    on_postgres = {item.path for item in items if _kind(item) == "postgres"}
-    on_control_plane = {item.path for item in items if item.get_closest_marker("kubernetes")}
+    place_of = dict(_places_of_files(items))
     tests_of_file = Counter(item.path for item in items)
 
-    def place(item: pytest.Item) -> tuple[int, int, int]:
-        kind = _kind(item)
-        if item.path in on_postgres:
-            return (_ORDER.index("postgres"), _ORDER.index(kind), 0)
-        if kind == "processes" and item.path in on_control_plane:
-            return (_ORDER.index("kubernetes"), -1, 0)
-        if kind != "browser":
-            return (_ORDER.index(kind), 0, 0)
-        without_installation = "site" not in getattr(item, "fixturenames", ())
-        return (_ORDER.index(kind), int(without_installation), -tests_of_file[item.path])
+    def place(item: pytest.Item) -> tuple[float, ...]:
+        if _kind(item) == "browser":
+            without_installation = "site" not in getattr(item, "fixturenames", ())
+            return (_STAGES["browser"], int(without_installation), -tests_of_file[item.path])
+        return place_of[item.path]
 
     items.sort(key=place)
+
+
+def _places_of_files(items: list[pytest.Item]) -> Iterator[tuple[Path, tuple[float, ...]]]:
+    """Each file with its stage, and how far into the stage it begins."""
+    for kind, paths in _files_by_kind(items).items():
+        span = _WAITING_ENDS_AT if kind in _MOSTLY_WAITING else 1.0
+        for rank, path in enumerate(paths):
+            yield path, (_STAGES[kind], span * rank / len(paths))
+
+
+def _files_by_kind(items: list[pytest.Item]) -> dict[str, list[Path]]:
+    kinds_of_file: dict[Path, set[str]] = {}
+    for item in items:
+        marks = {mark for mark in _STAGES if mark and item.get_closest_marker(mark)}
+        kinds_of_file.setdefault(item.path, set()).update(marks)
+    files: dict[str, list[Path]] = {}
+    for path, kinds in kinds_of_file.items():
+        files.setdefault(_kind_of_file(kinds), []).append(path)
+    return files
+
+
+def _kind_of_file(kinds: set[str]) -> str:
+    """What a file waits for longest: a control plane, then processes, then PostgreSQL."""
+    return next((kind for kind in ("kubernetes", "processes", "postgres") if kind in kinds), "")
 
 
 def _leave_out_long_forms(config: pytest.Config, items: list[pytest.Item]) -> None:
