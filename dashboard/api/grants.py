@@ -18,7 +18,7 @@ from dashboard.api.objects import record_object
 from dashboard.api.schema.openapi import Operations
 from scheduler.domain.queues import ROOT
 from scheduler.models import Grant
-from scheduler.services.accounts import access as access_service
+from scheduler.services.accounts import grants as grant_service
 
 
 class Grants(GivenRecords):
@@ -37,7 +37,7 @@ class Grants(GivenRecords):
     def create(self, request: Request) -> Response:
         body = request.data
         with self.undone_in_dry_run():
-            grant = access_service.grant_role(
+            grant = grant_service.grant_role(
                 user=given_text(body, "user"),
                 group=given_text(body, "group"),
                 role=given_text(body, "role", required=True),
@@ -49,12 +49,12 @@ class Grants(GivenRecords):
 
     def destroy(self, request: Request, name: str) -> Response:
         grant = self.row_or_404()
-        access_service.revoke_grant(grant, by=self.actor, dry_run=self.dry_run)
+        grant_service.revoke_grant(grant, by=self.actor, dry_run=self.dry_run)
         return self.response_with({"message": "The grant was revoked.", "dryRun": self.dry_run})
 
 
 def grant_object(grant: Grant) -> dict[str, Any]:
-    spec = access_service.describe_grant(grant)
+    spec = grant_service.describe_grant(grant)
     status = {"createdBy": grant.created_by, "providerGroup": ""}
     if grant.mapping is not None:
         status["providerGroup"] = grant.mapping.provider_group

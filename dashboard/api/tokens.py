@@ -21,7 +21,7 @@ from dashboard.api.objects import iso_time, record_object
 from dashboard.api.records import Records
 from dashboard.api.schema.openapi import Operation, Operations
 from scheduler.models import ApiToken
-from scheduler.services.accounts import access as access_service
+from scheduler.services.accounts import tokens as token_service
 
 _MOST_SCOPES = 20
 
@@ -56,7 +56,7 @@ class Tokens(Records):
     def create(self, request: Request) -> Response:
         body = request.data
         with self.undone_in_dry_run():
-            made = access_service.create_token(
+            made = token_service.create_token(
                 self._owner_named(given_text(body, "user")),
                 given_text(body, "name", required=True),
                 _given_scopes(body),
@@ -83,7 +83,7 @@ class Tokens(Records):
 
     def destroy(self, request: Request, name: str) -> Response:
         token = self.row_or_404()
-        access_service.revoke_token(token, by=self.actor, dry_run=self.dry_run)
+        token_service.revoke_token(token, by=self.actor, dry_run=self.dry_run)
         message = f"The token {token.name} was revoked."
         return self.response_with({"message": message, "dryRun": self.dry_run})
 

@@ -14,7 +14,7 @@ from channels.db import database_sync_to_async
 from dashboard.live.identity import Visitor
 from scheduler.domain.access import Permission
 from scheduler.selectors.accounts.access import access_of
-from scheduler.services.accounts.access import BadToken, token_user
+from scheduler.services.accounts.tokens import BadToken, token_user
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 

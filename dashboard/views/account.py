@@ -28,13 +28,13 @@ from scheduler.domain.access import Scope
 from scheduler.models import ApiToken, Identity
 from scheduler.selectors.accounts.access import grants_of
 from scheduler.selectors.accounts.preferences import preference_of
-from scheduler.services.accounts.access import NewToken, create_token, revoke_token
 from scheduler.services.accounts.preferences import (
     THEMES,
     WrongPassword,
     change_password,
     set_preferences,
 )
+from scheduler.services.accounts.tokens import NewToken, create_token, revoke_token
 
 Context = dict[str, Any]
 SCOPES = {

@@ -29,7 +29,7 @@ from scheduler.selectors.accounts.access import (
     queue_parents,
 )
 from scheduler.selectors.accounts.people import groups_in_sight, people_in_sight
-from scheduler.services.accounts.access import grant_role, revoke_grant
+from scheduler.services.accounts.grants import grant_role, revoke_grant
 from scheduler.services.accounts.second_factors import remove_second_factor
 from scheduler.services.accounts.users import delete_group, delete_user, save_group, save_user
 

@@ -55,8 +55,8 @@ def fill(scale: float) -> str:
 
     from scheduler.domain.resources import Resources
     from scheduler.models import ClusterState, Queue, QueueFigures
-    from scheduler.services.accounts.access import create_token
     from scheduler.services.accounts.actors import SYSTEM
+    from scheduler.services.accounts.tokens import create_token
 
     root = Queue.objects.get(name="root")
     amounts = Resources.parse({"cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "8"})

@@ -172,8 +172,8 @@ def _caller() -> Callable[..., Any]:
 
     from scheduler.domain.resources import Resources
     from scheduler.models import Node
-    from scheduler.services.accounts.access import create_token
     from scheduler.services.accounts.actors import SYSTEM
+    from scheduler.services.accounts.tokens import create_token
 
     Node.objects.create(name="n1", allocatable=Resources.parse({"cpu": "640", "memory": "4Ti"}))
     secret = create_token(

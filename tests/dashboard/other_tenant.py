@@ -36,8 +36,8 @@ from scheduler.models import (
     SavedView,
     SchedulingSession,
 )
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM, Actor, Door
+from scheduler.services.accounts.tokens import create_token
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.demo.setup import ensure_builtin_objects
 from scheduler.services.queues.create_update import update_queue

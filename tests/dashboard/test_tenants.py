@@ -18,8 +18,8 @@ from dashboard.api.urls import COLLECTIONS as API
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Role
 from scheduler.models import AuditEntry, Grant, NoticeRule, Queue, SavedView
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.change_sets.drafts import create_change_set
 from tests.dashboard import other_tenant
 from tests.dashboard.other_tenant import GANG, MALLORY, MISSING, SECRET, SPACE, VAULT, both

@@ -8,8 +8,8 @@ from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from scheduler.domain.access import Access
-from scheduler.services.accounts.access import BadToken, token_user
 from scheduler.services.accounts.actors import Actor, Door
+from scheduler.services.accounts.tokens import BadToken, token_user
 
 
 class BearerAuthentication(authentication.BaseAuthentication):

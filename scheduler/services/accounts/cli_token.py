@@ -15,8 +15,8 @@ from django.contrib.auth import get_user_model
 
 from scheduler.domain.access import Scope
 from scheduler.models import ApiToken
-from scheduler.services.accounts.access import BadToken, create_token, revoke_token, token_user
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import BadToken, create_token, revoke_token, token_user
 from scheduler.supervisor.runtime import CLI_TOKEN_FILE, write_private
 
 _NAME: Final = "vcctl on this machine"

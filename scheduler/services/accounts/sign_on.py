@@ -20,14 +20,9 @@ from scheduler.conf import conf
 from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Grant, GroupMapping, Identity, Job
-from scheduler.services.accounts.access import (
-    Named,
-    grant_place,
-    require,
-    require_role,
-    stored_once,
-)
+from scheduler.services.accounts.access import require
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.accounts.grants import Named, grant_place, require_role, stored_once
 from scheduler.services.accounts.users import is_usable_name
 from scheduler.services.records import audit
 

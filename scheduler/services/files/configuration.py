@@ -21,7 +21,7 @@ from scheduler.domain.queues import ROOT
 from scheduler.models import ChangeSet, Grant, GroupMapping, NoticeRule, PriceList
 from scheduler.selectors.change_sets.listing import queues_of
 from scheduler.selectors.files import configuration as stored
-from scheduler.services.accounts import access, sign_on, users
+from scheduler.services.accounts import access, grants, sign_on, users
 from scheduler.services.accounts.actors import SYSTEM, Actor, Door
 from scheduler.services.notices.choices import save_rule
 from scheduler.services.records import audit
@@ -151,7 +151,7 @@ def _grant_now(_name: str, spec: Spec) -> Spec | None:
 def _write_grant(_name: str, spec: Spec, _before: Spec | None, by: Actor) -> None:
     """The same grant again is the one that is there."""
     texts = _texts_of(spec, ("user", "group", "role", "queue"))
-    access.grant_role(
+    grants.grant_role(
         user=texts["user"],
         group=texts["group"],
         role=texts["role"],

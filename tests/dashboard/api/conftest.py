@@ -12,8 +12,9 @@ from django.contrib.auth import get_user_model
 from django.core.cache import cache
 from django.test import Client
 
-from scheduler.services.accounts.access import create_token, grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
+from scheduler.services.accounts.tokens import create_token
 
 if TYPE_CHECKING:
     from tests.control_plane.plane import ControlPlane

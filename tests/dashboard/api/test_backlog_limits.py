@@ -16,8 +16,8 @@ from django.test import Client
 from scheduler.conf import conf
 from scheduler.models import Job, Pod, PodGroup
 from scheduler.selectors.queues import facts
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.jobs.pod_steps import create_next_pods
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.reviews import answer, causes, review

@@ -14,8 +14,8 @@ from scheduler.clusters.kubernetes.queue_definition import (
     with_fields_from_annotations,
 )
 from scheduler.models import Job, Namespace
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.reviews import answer, causes, review
 from tests.worlds import manifest, queue

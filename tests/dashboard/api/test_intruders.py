@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from scheduler.models import ApiToken, Queue
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token
 from tests.dashboard.api.conftest import Caller, queue
 
 pytestmark = pytest.mark.django_db

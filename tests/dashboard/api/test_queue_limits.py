@@ -11,8 +11,8 @@ import pytest
 import yaml
 from django.test import Client
 
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.reviews import answer, causes, review
 from tests.worlds import manifest, node, pass_time, queue, run_session

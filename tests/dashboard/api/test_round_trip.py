@@ -24,8 +24,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from scheduler.models import Queue
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token
 from tests.control_plane import objects
 from tests.control_plane.console import TlsConsole
 from tests.control_plane.objects import wait_until

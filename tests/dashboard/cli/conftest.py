@@ -101,8 +101,9 @@ def new_token(server: str) -> Callable[..., str]:
     """A token of a user with a role: new_token("ann", role="submitter", queue="team-a")."""
     from django.contrib.auth import get_user_model
 
-    from scheduler.services.accounts.access import create_token, grant_role
     from scheduler.services.accounts.actors import SYSTEM
+    from scheduler.services.accounts.grants import grant_role
+    from scheduler.services.accounts.tokens import create_token
 
     def make(username: str, role: str = "", queue: str = "root") -> str:
         users = get_user_model().objects

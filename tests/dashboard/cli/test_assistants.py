@@ -11,8 +11,8 @@ import pytest
 
 from dashboard.cli import assistants
 from dashboard.cli.problems import Problem
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token
 from tests.dashboard import work
 from tests.dashboard.cli.conftest import Type
 

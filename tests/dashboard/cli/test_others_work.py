@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scheduler.models import SchedulingSession
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token
 from tests.dashboard.cli.conftest import typed
 from tests.dashboard.test_others_work import SECRET, cluster  # noqa: F401 - a fixture
 from tests.dashboard.work import person

@@ -70,8 +70,8 @@ class TestWithoutARoleOnRoot:
         ]
 
     def test_several_parts_of_the_tree_are_shown_one_after_the_other(self, ann: Type):
-        from scheduler.services.accounts.access import grant_role
         from scheduler.services.accounts.actors import SYSTEM
+        from scheduler.services.accounts.grants import grant_role
 
         grant_role(user="ann", role="viewer", queue="team-b", by=SYSTEM)
 

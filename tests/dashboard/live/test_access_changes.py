@@ -18,8 +18,8 @@ from django.test import Client as Browser
 from dashboard.live import hub
 from scheduler import notify
 from scheduler.models import Grant, PodGroup, Queue
-from scheduler.services.accounts.access import grant_role, revoke_grant
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role, revoke_grant
 from scheduler.services.accounts.users import save_group, save_user
 from scheduler.services.queues.create_update import create_queue, update_queue
 from tests.dashboard.live.sockets import allocate, cookie_of, next_of, page, row_of, until

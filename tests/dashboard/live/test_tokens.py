@@ -12,8 +12,8 @@ from channels.testing import WebsocketCommunicator
 from dashboard.asgi import application
 from dashboard.live.hub import SIGNED_OUT
 from scheduler.models import ApiToken
-from scheduler.services.accounts.access import create_token, revoke_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token, revoke_token
 from tests.dashboard.live.sockets import next_of
 from tests.dashboard.sample import add_user, load_tree
 

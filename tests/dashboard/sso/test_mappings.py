@@ -14,8 +14,8 @@ from scheduler.documents import read_documents
 from scheduler.domain.access import Forbidden
 from scheduler.models import Grant, GroupMapping, Identity
 from scheduler.selectors.files.configuration import configuration
-from scheduler.services.accounts.access import revoke_grant
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.accounts.grants import revoke_grant
 from scheduler.services.accounts.sign_on import Visitor, admit, map_group
 from scheduler.services.demo.setup import ensure_builtin_objects
 from scheduler.services.files.apply import apply_documents

@@ -13,8 +13,8 @@ from django.test import Client, RequestFactory
 
 from dashboard.sso import codes
 from scheduler.models import AuditEntry, SecondFactor
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.sample import PASSWORD, add_user
 from tests.dashboard.sso.provider import Provider

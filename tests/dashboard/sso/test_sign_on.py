@@ -14,8 +14,8 @@ from django.test import Client
 from django.utils import timezone
 
 from scheduler.models import AuditEntry, Grant, GroupMapping, Identity, Job
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.accounts.sign_on import end_old_sign_ons, map_group, unmap_group
 from tests.dashboard.sample import add_user
 from tests.dashboard.sso.provider import Provider, sign_on_at

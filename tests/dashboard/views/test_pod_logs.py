@@ -14,8 +14,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from scheduler.models import Pod
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.cluster import api_server
 from tests.dashboard.work import text
 from tests.scheduled import PODS, ScheduledCluster, scheduled_cluster

@@ -265,8 +265,8 @@ def furnish(stack: Stack) -> tuple[str, str]:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from scheduler.services.accounts.access import create_token
     from scheduler.services.accounts.actors import SYSTEM
+    from scheduler.services.accounts.tokens import create_token
     from tests.histories import build_cluster
 
     build_cluster()

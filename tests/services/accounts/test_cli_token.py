@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from scheduler.models import ApiToken
-from scheduler.services.accounts.access import revoke_token, token_user
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.accounts.cli_token import ensure_cli_token
+from scheduler.services.accounts.tokens import revoke_token, token_user
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,9 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from scheduler.models import ApiToken
-from scheduler.services.accounts.access import create_token, grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
+from scheduler.services.accounts.tokens import create_token
 from scheduler.services.demo.setup import ensure_builtin_objects
 from tests.dashboard.work import signed_in
 

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from scheduler.domain.access import Forbidden, ScopeTooNarrow, SignInNeeded
 from scheduler.models import ApiToken
-from scheduler.services.accounts.access import create_token, grant_role, revoke_token
 from scheduler.services.accounts.actors import SYSTEM, Actor, Door
+from scheduler.services.accounts.grants import grant_role
+from scheduler.services.accounts.tokens import create_token, revoke_token
 from scheduler.services.accounts.users import save_user
 from scheduler.services.demo.setup import ensure_builtin_objects
 

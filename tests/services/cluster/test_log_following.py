@@ -10,8 +10,8 @@ import pytest
 
 from scheduler.models import Grant, Pod
 from scheduler.selectors.jobs.log_pods import LogPods
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.cluster import api_server, log_following
 from scheduler.services.cluster.log_following import End, Following, Places, Remark
 from scheduler.services.cluster.nodes import drain_node

@@ -16,8 +16,8 @@ import yaml
 from scheduler.domain.access import Forbidden
 from scheduler.models import Pod
 from scheduler.selectors.jobs.log_pods import LogPods
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.cluster.log_following import Following, NewLines
 from scheduler.services.cluster.pod_logs import (
     MOST_LINES,

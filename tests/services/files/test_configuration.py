@@ -20,8 +20,8 @@ from scheduler.domain.access import Forbidden
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import AuditEntry, ChangeSet, Grant, PriorityClass, Queue
 from scheduler.selectors.files.configuration import EXPORTED, configuration
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM, Actor
+from scheduler.services.accounts.grants import grant_role
 from scheduler.services.accounts.sign_on import map_group
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.change_sets.plans import Wish, plan_change_set

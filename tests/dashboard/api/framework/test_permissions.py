@@ -15,8 +15,8 @@ import pytest
 from django.utils import timezone
 
 from dashboard.api.urls import COLLECTIONS, SETS, SINGLETONS
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.dashboard.api.framework.expected_permissions import EXPECTED
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler.services.accounts.access import create_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.tokens import create_token
 from tests.dashboard.api.conftest import Caller, job, queue
 
 

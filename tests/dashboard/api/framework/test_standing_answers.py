@@ -19,8 +19,8 @@ from django.utils import timezone
 
 from dashboard.api.framework.standing_answers import StandingAnswer, StandingAnswers
 from scheduler.models import ApiToken, Grant, Queue
-from scheduler.services.accounts.access import grant_role
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
 from tests.dashboard.api.conftest import Caller, queue
 
 pytestmark = [pytest.mark.django_db(transaction=True)]

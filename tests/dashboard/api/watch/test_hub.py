@@ -15,8 +15,9 @@ from dashboard.api.watch.streams import Stream
 from dashboard.asgi import application
 from dashboard.live.readers import Reader
 from scheduler.models import ApiToken, Grant
-from scheduler.services.accounts.access import grant_role, revoke_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
+from scheduler.services.accounts.tokens import revoke_token
 from scheduler.services.queues.create_update import update_queue
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.api.watch.followers import Follower

@@ -11,8 +11,9 @@ import pytest
 from dashboard.api.watch import handover, streams, views
 from dashboard.api.watch.endpoint import PLACES
 from scheduler.models import ApiToken, Grant, Queue
-from scheduler.services.accounts.access import grant_role, revoke_token
 from scheduler.services.accounts.actors import SYSTEM
+from scheduler.services.accounts.grants import grant_role
+from scheduler.services.accounts.tokens import revoke_token
 from tests.dashboard.api.conftest import Caller, job, node, queue
 from tests.dashboard.api.watch.followers import Following
 from tests.worlds import pass_time, run_session
