@@ -5,26 +5,22 @@ All web processes count together, and headers of every answer tell the count.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
-from functools import lru_cache
 from typing import Any
 
-import redis
 from django.conf import settings
 from django.core.cache import cache
 from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from dashboard.api.framework.shared_redis import redis_client, redis_name
 from dashboard.http.proxies import neighbourhood
 
 logger = logging.getLogger(__name__)
 
 _WINDOW = 60
-_ANSWER_SECONDS = 0.25
-"""A Redis that takes longer counts as away: a count is not worth a slow answer."""
 _LEAVE_ALONE_SECONDS = 5.0
 """How long a Redis that is away is not asked again."""
 _away_until = 0.0
@@ -75,24 +71,11 @@ def count_request(key: str) -> int:
 
 
 def _count_in_redis(key: str) -> int:
-    name = f"fumarole:{installation_key(settings.SECRET_KEY)}:rate:{key}"
+    name = redis_name("rate", key)
     with redis_client(settings.REDIS_URL).pipeline(transaction=False) as both:
         both.set(name, 0, ex=2 * _WINDOW, nx=True)
         both.incr(name)
         return int(both.execute()[1])
-
-
-@lru_cache(maxsize=4)
-def redis_client(url: str) -> redis.Redis:
-    return redis.Redis.from_url(
-        url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS
-    )
-
-
-@lru_cache(maxsize=4)
-def installation_key(secret: str) -> str:
-    """Several installations may share a Redis; each counts its own requests."""
-    return hashlib.sha256(secret.encode()).hexdigest()[:12]
 
 
 def _count_here(key: str) -> int:

@@ -13,11 +13,12 @@ from typing import Final
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from dashboard.api.framework.throttling import installation_key, redis_client
+from dashboard.api.framework.shared_redis import redis_client, redis_name
 from dashboard.api.watch.views import KEPT_SECONDS, State, View, state_in
 
 logger = logging.getLogger(__name__)
 
+_KIND: Final = "watch"
 _MOST_STEPS: Final = 2_000
 _MOST_BYTES: Final = 2_000_000
 
@@ -28,21 +29,19 @@ def keep(view: View) -> None:
     if len(packed) > _MOST_BYTES:
         return
     try:
-        redis_client(settings.REDIS_URL).set(_name(view.id), packed, ex=int(KEPT_SECONDS))
+        redis_client(settings.REDIS_URL).set(
+            redis_name(_KIND, view.id), packed, ex=int(KEPT_SECONDS)
+        )
     except RedisError as error:
         logger.info("What followers of a list know was not kept: %s", error)
 
 
 def kept_state(view_id: str, noun: str, number: int) -> State | None:
     try:
-        packed = redis_client(settings.REDIS_URL).get(_name(view_id))
+        packed = redis_client(settings.REDIS_URL).get(redis_name(_KIND, view_id))
     except RedisError as error:
         logger.info("What followers of a list know was not found: %s", error)
         return None
     if not isinstance(packed, bytes):
         return None
     return state_in(zlib.decompress(packed), noun, number)
-
-
-def _name(view_id: str) -> str:
-    return f"fumarole:{installation_key(settings.SECRET_KEY)}:watch:{view_id}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.api.framework import throttling
+from dashboard.api.framework import shared_redis, throttling
 from tests.dashboard.api.conftest import Caller
 from tests.dashboard.conftest import RedisServer
 
@@ -63,7 +63,7 @@ def test_processes_count_together(redis_server: RedisServer, settings: Any, tmp_
 def test_counts_are_forgotten_after_their_minute(redis_server: RedisServer):
     throttling.count_request("user-2:7")
 
-    connection = throttling.redis_client(redis_server.url)
+    connection = shared_redis.redis_client(redis_server.url)
     (name,) = connection.keys("fumarole:*:rate:user-2:7")
     assert 60 < connection.ttl(name) <= 120
 
