@@ -53,13 +53,6 @@ def _watched_cluster() -> Iterator[None]:
 
 
 @pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
-    return client
-
-
-@pytest.fixture
 def viewer() -> Client:
     """Of the queue research alone."""
     user = get_user_model().objects.create_user("vera", password="x" * 12)
@@ -69,8 +62,8 @@ def viewer() -> Client:
     return client
 
 
-def test_the_page_tells_the_rate_and_every_difference(admin):
-    page = text(admin.get("/comparison/"))
+def test_the_page_tells_the_rate_and_every_difference(root_admin):
+    page = text(root_admin.get("/comparison/"))
 
     assert "33 %" in page
     assert "1 of 3 gangs" in page
@@ -83,15 +76,15 @@ def test_the_page_tells_the_rate_and_every_difference(admin):
     assert "within 10 seconds" in page
 
 
-def test_a_filter_limits_the_rows_by_kind_and_queue(admin):
-    agreed = text(admin.get("/comparison/?kind=together"))
-    of_secret = text(admin.get("/comparison/?queue=secret"))
+def test_a_filter_limits_the_rows_by_kind_and_queue(root_admin):
+    agreed = text(root_admin.get("/comparison/?kind=together"))
+    of_secret = text(root_admin.get("/comparison/?queue=secret"))
 
     assert "default/quick" in agreed
     assert "default/late" not in agreed
     assert "default/private" in of_secret
     assert "default/late" not in of_secret
-    assert admin.get("/comparison/?kind=nonsense").status_code == 400
+    assert root_admin.get("/comparison/?kind=nonsense").status_code == 400
 
 
 def test_a_reader_sees_only_gangs_of_their_queues(viewer):
@@ -105,58 +98,58 @@ def test_a_reader_sees_only_gangs_of_their_queues(viewer):
     assert totals["starts"] == {"agreed": 1, "decided": 2, "rate": 0.5}
 
 
-def test_the_page_and_the_api_are_saved_as_csv(admin):
-    page = b"".join(admin.get("/comparison/?kind=all&format=csv")).decode()
-    answer = admin.get("/api/v1/comparisons/", headers={"accept": "text/csv"})
+def test_the_page_and_the_api_are_saved_as_csv(root_admin):
+    page = b"".join(root_admin.get("/comparison/?kind=all&format=csv")).decode()
+    answer = root_admin.get("/api/v1/comparisons/", headers={"accept": "text/csv"})
 
     assert page.splitlines()[0].startswith("podgroup,queue,about,verdict")
     assert page == b"".join(answer).decode()
     assert len(page.splitlines()) == 4
 
 
-def test_the_api_filters_by_verdict(admin):
-    rows = admin.get("/api/v1/comparisons/?verdict=onlyTheirs").json()["results"]
+def test_the_api_filters_by_verdict(root_admin):
+    rows = root_admin.get("/api/v1/comparisons/?verdict=onlyTheirs").json()["results"]
 
     assert [row["spec"]["podgroup"] for row in rows] == ["default/private"]
     assert rows[0]["spec"]["reason"] == "ExceedsCluster"
     assert rows[0]["spec"]["oursAt"] is None
-    assert admin.get("/api/v1/comparisons/?verdict=nonsense").status_code == 400
+    assert root_admin.get("/api/v1/comparisons/?verdict=nonsense").status_code == 400
 
 
-def test_totals_are_limited_by_queue_and_window(admin):
+def test_totals_are_limited_by_queue_and_window(root_admin):
     Comparison.objects.filter(podgroup_name="default/late").update(
         since=timezone.now() - timedelta(hours=2)
     )
 
-    lately = admin.get("/api/v1/comparison/?window=1h").json()["status"]
-    of_research = admin.get("/api/v1/comparison/?window=24h&queue=research").json()["status"]
+    lately = root_admin.get("/api/v1/comparison/?window=1h").json()["status"]
+    of_research = root_admin.get("/api/v1/comparison/?window=24h&queue=research").json()["status"]
 
     assert lately["window"] == "1h"
     assert lately["starts"]["decided"] == 2
     assert of_research["starts"] == {"agreed": 1, "decided": 2, "rate": 0.5}
-    assert admin.get("/api/v1/comparison/?window=2h").status_code == 400
+    assert root_admin.get("/api/v1/comparison/?window=2h").status_code == 400
 
 
-def test_an_empty_page_says_what_it_waits_for(admin):
+def test_an_empty_page_says_what_it_waits_for(root_admin):
     Comparison.objects.all().delete()
 
-    page = text(admin.get("/comparison/"))
+    page = text(root_admin.get("/comparison/"))
 
     assert "It begins with the first gang that has all the pods it needs" in page
 
 
-def test_the_navigation_has_it_only_where_another_scheduler_decides(admin):
-    assert 'href="/comparison/"' in admin.get("/").content.decode()
+def test_the_navigation_has_it_only_where_another_scheduler_decides(root_admin):
+    assert 'href="/comparison/"' in root_admin.get("/").content.decode()
 
     with kubernetes_mode(mode="schedule"):
-        assert 'href="/comparison/"' not in admin.get("/").content.decode()
-        assert "Fumarole itself decides in this cluster" in text(admin.get("/comparison/"))
+        assert 'href="/comparison/"' not in root_admin.get("/").content.decode()
+        assert "Fumarole itself decides in this cluster" in text(root_admin.get("/comparison/"))
 
 
-def test_a_gang_that_is_gone_has_no_link(admin):
+def test_a_gang_that_is_gone_has_no_link(root_admin):
     Comparison.objects.filter(podgroup_name="default/late").update(podgroup_number=10**9)
 
-    page = admin.get("/comparison/").content.decode()
+    page = root_admin.get("/comparison/").content.decode()
 
     assert 'href="/jobs/default/late/"' not in page
     assert 'href="/jobs/default/private/"' in page

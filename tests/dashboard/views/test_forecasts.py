@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from dashboard.templatetags.times import moment
 from scheduler.domain.start_forecasts import Why
-from scheduler.models import ExpectedStart, Grant, PodGroup, Queue, StartForecast
+from scheduler.models import ExpectedStart, PodGroup, StartForecast
 from scheduler.selectors.jobs.start_times import FEWEST
+from tests.dashboard.clients import reader_of
 from tests.dashboard.work import text as source
 from tests.worlds import job, node, queue, run_session
 
@@ -61,24 +62,13 @@ def foretold(queue_name, count, *, actual, size="gpu-8", **fields):
 
 
 @pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
-    return client
-
-
-@pytest.fixture
 def reader() -> Client:
     """May see research only."""
-    user = get_user_model().objects.create_user("rita", password="x" * 12)
-    Grant.objects.create(user=user, queue=Queue.objects.get(name="research"), role="viewer")
-    client = Client()
-    client.force_login(user)
-    return client
+    return reader_of("research")
 
 
-def test_the_page_shows_coverage_and_error_by_queue_and_size(admin):
-    words = text(admin.get("/insights/forecasts/"))
+def test_the_page_shows_coverage_and_error_by_queue_and_size(root_admin):
+    words = text(root_admin.get("/insights/forecasts/"))
 
     assert "research 5 to 8 GPUs 20 75 % 15 of 20 10 s 2 min" in words
     assert "batch up to 1 CPU 3 too few: 3 of 20 – –" in words
@@ -101,8 +91,8 @@ def test_whoever_has_no_role_is_told_so():
     assert client.get("/insights/forecasts/").status_code == 403
 
 
-def test_the_api_says_the_same_in_figures(admin):
-    status = admin.get("/api/v1/forecasts/?queue=research&window=24h").json()["status"]
+def test_the_api_says_the_same_in_figures(root_admin):
+    status = root_admin.get("/api/v1/forecasts/?queue=research&window=24h").json()["status"]
 
     assert status["stated"] == 0.8
     assert status["rows"] == [
@@ -118,34 +108,34 @@ def test_the_api_says_the_same_in_figures(admin):
         }
     ]
     assert status["whole"]["known"] == 20
-    assert admin.get("/api/v1/forecasts/?window=1y").status_code == 400
+    assert root_admin.get("/api/v1/forecasts/?window=1y").status_code == 400
 
 
 @pytest.mark.parametrize("address", ["/insights/forecasts/?format=csv", "/api/v1/forecasts/"])
-def test_both_give_it_as_csv(admin, address):
-    answer = admin.get(address, headers={"Accept": "text/csv"})
+def test_both_give_it_as_csv(root_admin, address):
+    answer = root_admin.get(address, headers={"Accept": "text/csv"})
 
     lines = b"".join(answer.streaming_content).decode().splitlines()
     assert lines[0].startswith("queue,size,known,held,coverage")
     assert "research,gpu-8,20,15,0.75,10.0,120.0," in lines
 
 
-def test_a_gang_that_is_late_counts_as_a_miss_before_it_starts(admin):
+def test_a_gang_that_is_late_counts_as_a_miss_before_it_starts(root_admin):
     StartForecast.objects.all().delete()
     foretold("research", FEWEST, actual=None, ended_at=None)
     foretold("batch", FEWEST, actual=None, ended_at=None, made_at=timezone.now())
 
-    rows = admin.get("/api/v1/forecasts/").json()["status"]["rows"]
+    rows = root_admin.get("/api/v1/forecasts/").json()["status"]["rows"]
 
     assert [(row["queue"], row["known"], row["held"]) for row in rows] == [("research", FEWEST, 0)]
 
 
-def test_gangs_that_went_without_a_start_are_left_out(admin):
+def test_gangs_that_went_without_a_start_are_left_out(root_admin):
     StartForecast.objects.all().delete()
     foretold("research", FEWEST, actual=None, ended_at=timezone.now())
 
-    assert admin.get("/api/v1/forecasts/").json()["status"]["rows"] == []
-    assert "Nothing could be compared yet" in text(admin.get("/insights/forecasts/"))
+    assert root_admin.get("/api/v1/forecasts/").json()["status"]["rows"] == []
+    assert "Nothing could be compared yet" in text(root_admin.get("/insights/forecasts/"))
 
 
 # Jobs
@@ -173,35 +163,35 @@ def expect(gang, **fields):
     return ExpectedStart.objects.create(**{**values, **fields})
 
 
-def test_the_list_of_jobs_says_when_each_starts(admin, gang):
+def test_the_list_of_jobs_says_when_each_starts(root_admin, gang):
     expect(gang)
 
-    assert "in 10 min to 40 min" in text(admin.get("/jobs/"))
+    assert "in 10 min to 40 min" in text(root_admin.get("/jobs/"))
 
 
-def test_the_page_of_a_job_says_between_when_and_when(admin, gang):
+def test_the_page_of_a_job_says_between_when_and_when(root_admin, gang):
     found = expect(gang)
 
-    answer = admin.get("/jobs/default/big/")
+    answer = root_admin.get("/jobs/default/big/")
 
     between = f"between {moment(found.earliest_at)} and {moment(found.latest_at)}"
     assert between in answer.content.decode()
     assert "from 50 earlier forecasts" in text(answer)
 
 
-def test_where_there_is_no_estimate_the_page_says_why(admin, gang):
+def test_where_there_is_no_estimate_the_page_says_why(root_admin, gang):
     expect(gang, earliest_at=None, latest_at=None, why=Why.FEW_FORECASTS)
 
-    words = text(admin.get("/jobs/default/big/"))
+    words = text(root_admin.get("/jobs/default/big/"))
 
     assert "No estimate of its start: Too few forecasts of such waits" in words
-    assert "no estimate" in text(admin.get("/jobs/"))
+    assert "no estimate" in text(root_admin.get("/jobs/"))
 
 
-def test_explain_has_the_range_with_its_stated_coverage(admin, gang):
+def test_explain_has_the_range_with_its_stated_coverage(root_admin, gang):
     expect(gang)
 
-    found = admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"]
+    found = root_admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"]
 
     assert found["coverage"] == 0.8
     assert found["cases"] == 50
@@ -209,20 +199,20 @@ def test_explain_has_the_range_with_its_stated_coverage(admin, gang):
     assert found["noEstimate"] == ""
 
 
-def test_explain_has_nothing_where_nobody_has_looked(admin, gang):
-    assert admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"] is None
+def test_explain_has_nothing_where_nobody_has_looked(root_admin, gang):
+    assert root_admin.get("/api/v1/podgroups/default/big/explain/").json()["expectedStart"] is None
 
 
 @pytest.mark.parametrize("kind", ["jobs", "podgroups"])
-def test_lists_and_objects_of_the_api_have_it_while_the_gang_waits(admin, gang, kind):
+def test_lists_and_objects_of_the_api_have_it_while_the_gang_waits(root_admin, gang, kind):
     expect(gang)
     one = f"/api/v1/{kind}/default/big/"
     asked = f"/api/v1/{kind}/?fields=metadata.name,status.expectedStart"
 
     def told() -> list[object]:
-        (listed,) = admin.get(f"/api/v1/{kind}/?search=big").json()["results"]
-        (cut,) = admin.get(f"{asked}&search=big").json()["results"]
-        whole = admin.get(one).json()
+        (listed,) = root_admin.get(f"/api/v1/{kind}/?search=big").json()["results"]
+        (cut,) = root_admin.get(f"{asked}&search=big").json()["results"]
+        whole = root_admin.get(one).json()
         return [found["status"]["expectedStart"] for found in (listed, cut, whole)]
 
     first = told()
@@ -235,12 +225,12 @@ def test_lists_and_objects_of_the_api_have_it_while_the_gang_waits(admin, gang, 
     assert told() == [None, None, None]
 
 
-def test_a_list_asks_once_for_the_starts_of_all(admin, gang, django_assert_max_num_queries):
+def test_a_list_asks_once_for_the_starts_of_all(root_admin, gang, django_assert_max_num_queries):
     expect(gang)
     with CaptureQueriesContext(connection) as few:
-        admin.get("/api/v1/podgroups/")
+        root_admin.get("/api/v1/podgroups/")
     for number in range(5):
         expect(job(f"more-{number}", "research", replicas=4).podgroup)
 
     with django_assert_max_num_queries(len(few)):
-        admin.get("/api/v1/podgroups/")
+        root_admin.get("/api/v1/podgroups/")

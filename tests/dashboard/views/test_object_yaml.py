@@ -42,13 +42,6 @@ def cluster(tmp_path: Path) -> Iterator[FakeCluster]:
 
 
 @pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
-    return client
-
-
-@pytest.fixture
 def viewer() -> Client:
     user = get_user_model().objects.create_user("vera", password="x" * 12)
     Grant.objects.create(user=user, queue=Queue.objects.get(name="research"), role="viewer")
@@ -57,8 +50,8 @@ def viewer() -> Client:
     return client
 
 
-def test_a_pod_is_shown_as_the_api_server_holds_it(cluster, admin):
-    page = text(admin.get("/jobs/default/gang/pods/gang-0/"))
+def test_a_pod_is_shown_as_the_api_server_holds_it(cluster, root_admin):
+    page = text(root_admin.get("/jobs/default/gang/pods/gang-0/"))
 
     assert SECRET in page
     assert "managedFields:" not in page
@@ -66,14 +59,14 @@ def test_a_pod_is_shown_as_the_api_server_holds_it(cluster, admin):
     assert "kubectl get pods gang-0 -n default -o yaml" in page
 
 
-def test_values_of_environment_variables_are_for_operators(cluster, admin, viewer):
+def test_values_of_environment_variables_are_for_operators(cluster, root_admin, viewer):
     page = text(viewer.get("/jobs/default/gang/pods/gang-0/"))
 
     assert SECRET not in page
     assert "PASSWORD" in page
     assert "Values of environment variables are hidden" in page
     assert "Values of environment variables" not in text(
-        admin.get("/jobs/default/gang/pods/gang-0/")
+        root_admin.get("/jobs/default/gang/pods/gang-0/")
     )
 
 
@@ -84,15 +77,15 @@ def test_a_pod_in_a_queue_that_may_not_be_seen_is_not_found(cluster):
     assert nobody.get("/jobs/default/gang/pods/gang-0/").status_code == 404
 
 
-def test_queues_and_nodes_are_read_live(cluster, admin):
+def test_queues_and_nodes_are_read_live(cluster, root_admin):
     cluster.changes("research", lambda queue: {**queue, "spec": {**queue["spec"], "weight": 77}})
 
-    assert "weight: 77" in text(admin.get("/queues/research/yaml/"))
-    assert "podCIDR: 10.0.0.0/24" in text(admin.get("/nodes/n1/yaml/"))
+    assert "weight: 77" in text(root_admin.get("/queues/research/yaml/"))
+    assert "podCIDR: 10.0.0.0/24" in text(root_admin.get("/nodes/n1/yaml/"))
 
 
-def test_a_page_says_why_an_object_cannot_be_read_and_shows_what_is_mirrored(cluster, admin):
-    page = text(admin.get("/jobs/default/gang/yaml/"))
+def test_a_page_says_why_an_object_cannot_be_read_and_shows_what_is_mirrored(cluster, root_admin):
+    page = text(root_admin.get("/jobs/default/gang/yaml/"))
 
     assert "The cluster has no PodGroup gang any more." in page
     assert "minMember: 1" in page
@@ -105,10 +98,10 @@ def test_a_page_says_why_an_object_cannot_be_read_and_shows_what_is_mirrored(clu
         (Answer(503, "ServiceUnavailable", "away"), "The API server cannot be asked"),
     ],
 )
-def test_a_node_that_cannot_be_read_is_shown_as_it_is_mirrored(cluster, admin, answer, words):
+def test_a_node_that_cannot_be_read_is_shown_as_it_is_mirrored(cluster, root_admin, answer, words):
     cluster.server.plan("GET", "/api/v1/nodes/n1", answer)
 
-    page = text(admin.get("/nodes/n1/yaml/"))
+    page = text(root_admin.get("/nodes/n1/yaml/"))
 
     assert words in page
     assert "kind: Node" in page
@@ -123,35 +116,35 @@ def kubectl_line(answer: Any) -> str:
     return page
 
 
-def test_commands_to_queues_have_a_kubectl_form(cluster, admin):
-    page = kubectl_line(admin.get("/queues/research/close/"))
+def test_commands_to_queues_have_a_kubectl_form(cluster, root_admin):
+    page = kubectl_line(root_admin.get("/queues/research/close/"))
 
     assert "kubectl patch queues.scheduling.volcano.sh research --type merge" in page
     assert "{&quot;spec&quot;: {&quot;state&quot;: &quot;Closed&quot;}}" in page
 
 
-def test_a_definition_without_states_gets_an_annotation(cluster, admin):
+def test_a_definition_without_states_gets_an_annotation(cluster, root_admin):
     cluster.defines()
 
-    page = kubectl_line(admin.get("/queues/research/suspend/"))
+    page = kubectl_line(root_admin.get("/queues/research/suspend/"))
 
     assert "kubectl annotate --overwrite queues.scheduling.volcano.sh research" in page
     assert "fumarole.io/state=Suspended" in page
 
 
-def test_volcano_is_asked_by_a_command_to_close_a_queue(cluster, admin):
+def test_volcano_is_asked_by_a_command_to_close_a_queue(cluster, root_admin):
     cluster.defines("state", by=Mirror.VOLCANO)
     cluster.tells()
 
-    page = kubectl_line(admin.get("/queues/research/close/"))
+    page = kubectl_line(root_admin.get("/queues/research/close/"))
 
     assert "kubectl create -n default -f -" in page
     assert "action: CloseQueue" in page
     assert str(Queue.objects.get(name="research").uid) in page
 
 
-def test_the_form_of_a_queue_has_one_that_can_be_applied(cluster, admin):
-    source = admin.get("/queues/research/edit/").content.decode()
+def test_the_form_of_a_queue_has_one_that_can_be_applied(cluster, root_admin):
+    source = root_admin.get("/queues/research/edit/").content.decode()
 
     document = source.split("kubectl apply -f - &lt;&lt;&#x27;END&#x27;\n")[1].split("\nEND")[0]
     manifest = yaml.safe_load(document.replace("&#x27;", "'").replace("&quot;", '"'))
@@ -160,9 +153,9 @@ def test_the_form_of_a_queue_has_one_that_can_be_applied(cluster, admin):
     assert "parent" not in manifest["spec"]
 
 
-def test_a_form_for_what_is_only_watched_says_so_at_once(cluster, admin):
-    node_page = admin.get("/nodes/n1/cordon/")
-    new_job = admin.get("/jobs/-/new/")
+def test_a_form_for_what_is_only_watched_says_so_at_once(cluster, root_admin):
+    node_page = root_admin.get("/nodes/n1/cordon/")
+    new_job = root_admin.get("/jobs/-/new/")
 
     assert node_page.status_code == 409
     assert "kubectl cordon n1" in text(node_page)
@@ -170,7 +163,7 @@ def test_a_form_for_what_is_only_watched_says_so_at_once(cluster, admin):
     assert "<textarea" not in new_job.content.decode()
 
 
-def test_the_page_of_a_node_has_lines_for_a_terminal(cluster, admin):
-    page = text(admin.get("/nodes/n1/"))
+def test_the_page_of_a_node_has_lines_for_a_terminal(cluster, root_admin):
+    page = text(root_admin.get("/nodes/n1/"))
 
     assert "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data" in page

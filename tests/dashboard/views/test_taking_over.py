@@ -25,13 +25,6 @@ PART = TakenOver(namespaces=("team-a",), queues=("one", "two"))
 
 
 @pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
-    return client
-
-
-@pytest.fixture
 def reader() -> Client:
     """Somebody who sees no queue yet."""
     client = Client()
@@ -66,22 +59,22 @@ def watching() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("scheduling")
-def test_who_serves_volcanos_name_too_has_all_of_it(admin: Client) -> None:
+def test_who_serves_volcanos_name_too_has_all_of_it(root_admin: Client) -> None:
     state.note_neighbours(state.Neighbours(PART))
 
-    assert "Kubernetes · scheduling<" in text(admin.get("/"))
+    assert "Kubernetes · scheduling<" in text(root_admin.get("/"))
 
 
 @pytest.mark.usefixtures("scheduling_a_part")
 def test_the_badge_says_how_much_is_taken_over_and_names_it_to_who_sees_all(
-    admin: Client, reader: Client
+    root_admin: Client, reader: Client
 ) -> None:
-    assert "Kubernetes · scheduling<" in text(admin.get("/"))
+    assert "Kubernetes · scheduling<" in text(root_admin.get("/"))
 
     state.note_neighbours(state.Neighbours(PART))
     words = "Kubernetes · scheduling 1 namespace, 2 queues"
     names = "the namespace team-a and the queues one, two"
-    page = text(admin.get("/"))
+    page = text(root_admin.get("/"))
     assert words in page
     assert names in page
     page = text(reader.get("/"))
@@ -90,7 +83,7 @@ def test_the_badge_says_how_much_is_taken_over_and_names_it_to_who_sees_all(
 
 
 @pytest.mark.usefixtures("scheduling")
-def test_beside_another_scheduler_of_the_same_pods_nothing_is_placed(admin: Client) -> None:
+def test_beside_another_scheduler_of_the_same_pods_nothing_is_placed(root_admin: Client) -> None:
     state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"volcano"})))
 
     SessionRunner("test").run_if_due()
@@ -99,22 +92,27 @@ def test_beside_another_scheduler_of_the_same_pods_nothing_is_placed(admin: Clie
     assert not SchedulingSession.objects.exists()
     assert Pod.objects.get().node is None
     sentence = "Volcano’s scheduler runs, and places the pods of the same schedulerName (volcano)."
-    assert sentence in text(admin.get("/")).replace("&#x27;", "’")
-    assert "KUBERNETES_SCHEDULER_NAMES leaves out volcano" in admin.get("/readyz").content.decode()
+    assert sentence in text(root_admin.get("/")).replace("&#x27;", "’")
+    assert (
+        "KUBERNETES_SCHEDULER_NAMES leaves out volcano"
+        in root_admin.get("/readyz").content.decode()
+    )
 
 
 @pytest.mark.usefixtures("scheduling")
-def test_the_check_of_sessions_names_the_other_scheduler_and_not_the_worker(admin: Client) -> None:
+def test_the_check_of_sessions_names_the_other_scheduler_and_not_the_worker(
+    root_admin: Client,
+) -> None:
     SessionRunner("test").run_if_due()
     long_ago = timezone.now() - timedelta(hours=1)
     ClusterState.objects.update(last_session_at=long_ago)
-    assert "Is the scheduler worker running?" in sessions_check(admin)
+    assert "Is the scheduler worker running?" in sessions_check(root_admin)
 
     state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"volcano"})))
 
-    message = sessions_check(admin)
+    message = sessions_check(root_admin)
     assert "Volcano's scheduler runs" in message
-    assert "worker running" not in message + text(admin.get("/"))
+    assert "worker running" not in message + text(root_admin.get("/"))
 
 
 @pytest.mark.usefixtures("scheduling")
@@ -127,11 +125,13 @@ def test_beside_a_scheduler_of_other_pods_ours_are_placed() -> None:
 
 
 @pytest.mark.usefixtures("watching")
-def test_who_only_watches_is_no_rival_and_says_so_if_work_is_given_to_it(admin: Client) -> None:
+def test_who_only_watches_is_no_rival_and_says_so_if_work_is_given_to_it(
+    root_admin: Client,
+) -> None:
     state.note_neighbours(state.Neighbours(other_schedulers=frozenset({"volcano"})))
     assert may_decide()
-    assert "nobody places them" not in text(admin.get("/"))
+    assert "nobody places them" not in text(root_admin.get("/"))
 
     state.note_neighbours(state.Neighbours(PART, frozenset({"volcano"})))
 
-    assert "nobody places them" in text(admin.get("/"))
+    assert "nobody places them" in text(root_admin.get("/"))

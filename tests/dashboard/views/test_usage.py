@@ -8,13 +8,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.domain.usage import Account
-from scheduler.models import ClusterState, Grant, Queue, UsageBook
+from scheduler.models import ClusterState, UsageBook
 from scheduler.services.usage.sums import Sums
 from tests.dashboard.work import text as source
 from tests.worlds import queue
@@ -60,23 +59,6 @@ def _used() -> None:
     deserve("", 0, 2000)
 
 
-@pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
-    return client
-
-
-@pytest.fixture
-def reader() -> Client:
-    """May see batch only."""
-    user = get_user_model().objects.create_user("rita", password="x" * 12)
-    Grant.objects.create(user=user, queue=Queue.objects.get(name="batch"), role="viewer")
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def text(answer) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", source(answer)).split())
 
@@ -87,8 +69,8 @@ def status(client: Client, query: str = OCTOBER) -> dict:
     return answer.json()["status"]
 
 
-def test_the_api_says_what_each_queue_used_of_what_it_deserved(admin):
-    found = status(admin)
+def test_the_api_says_what_each_queue_used_of_what_it_deserved(root_admin):
+    found = status(root_admin)
 
     first, batch = found["rows"]
     assert first["message"] == "412 of 960 GPU-hours, 43\u00a0%"
@@ -111,49 +93,49 @@ def test_the_api_says_what_each_queue_used_of_what_it_deserved(admin):
         ("job", ["default/job-of-ann", "default/job-of-bob", "default/job-of-eve"]),
     ],
 )
-def test_every_group_has_the_same_sum(admin, by, names):
-    found = status(admin, f"{OCTOBER}&by={by}")
+def test_every_group_has_the_same_sum(root_admin, by, names):
+    found = status(root_admin, f"{OCTOBER}&by={by}")
 
     assert [row["name"] for row in found["rows"]] == names
     assert sum(row["used"] for row in found["rows"]) == found["whole"]["used"] == 452
 
 
 @pytest.mark.parametrize("step", ["day", "week", "month"])
-def test_the_steps_add_up_to_the_rows(admin, step):
-    found = status(admin, f"{OCTOBER}&step={step}")
+def test_the_steps_add_up_to_the_rows(root_admin, step):
+    found = status(root_admin, f"{OCTOBER}&step={step}")
 
     sums = {series["name"]: sum(series["used"]) for series in found["series"]}
     assert sums == {"team-a": 412, "batch": 40}
     assert len(found["steps"]) == {"day": 31, "week": 5, "month": 1}[step]
 
 
-def test_a_queue_is_shown_with_all_below_it_and_a_deleted_one_stays(admin):
+def test_a_queue_is_shown_with_all_below_it_and_a_deleted_one_stays(root_admin):
     below = queue("old", "team-a")
     book("old", "ann", 3, 5)
     below.deleted_at = DAY + timedelta(days=4)
     below.save()
 
-    found = status(admin, f"{OCTOBER}&queue=team-a")
+    found = status(root_admin, f"{OCTOBER}&queue=team-a")
 
     assert {row["name"]: row["used"] for row in found["rows"]} == {"team-a": 412, "old": 5}
 
 
-def test_those_with_a_role_above_a_deleted_queue_read_its_past(reader):
+def test_those_with_a_role_above_a_deleted_queue_read_its_past(batch_reader):
     below = queue("old", "batch")
     book("old", "ann", 3, 5)
     below.deleted_at = DAY + timedelta(days=4)
     below.save()
 
-    assert {row["name"] for row in status(reader)["rows"]} == {"batch", "old"}
+    assert {row["name"] for row in status(batch_reader)["rows"]} == {"batch", "old"}
 
 
-def test_a_tenant_sees_neither_queues_nor_users_of_others(reader):
+def test_a_tenant_sees_neither_queues_nor_users_of_others(batch_reader):
     for by in ("queue", "user", "job"):
         query = f"{OCTOBER}&by={by}"
         for answer in (
-            reader.get(f"/insights/usage/?{query}"),
-            reader.get(f"/api/v1/usage/?{query}"),
-            reader.get(f"/insights/usage/?{query}&format=csv"),
+            batch_reader.get(f"/insights/usage/?{query}"),
+            batch_reader.get(f"/api/v1/usage/?{query}"),
+            batch_reader.get(f"/insights/usage/?{query}&format=csv"),
         ):
             words = source(answer)
             assert "eve" in words or "batch" in words
@@ -161,8 +143,8 @@ def test_a_tenant_sees_neither_queues_nor_users_of_others(reader):
                 assert not re.search(rf"\b{hidden}\b", words), (by, hidden)
 
 
-def test_a_queue_of_others_is_like_none(reader):
-    answer = reader.get(f"/api/v1/usage/?{OCTOBER}&queue=team-a")
+def test_a_queue_of_others_is_like_none(batch_reader):
+    answer = batch_reader.get(f"/api/v1/usage/?{OCTOBER}&queue=team-a")
 
     assert answer.status_code == 400
     assert answer.json()["detail"] == "There is no queue “team-a” that you may see."
@@ -183,17 +165,17 @@ def test_a_queue_of_others_is_like_none(reader):
         ("to=9999-12-31", "to"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(admin, query, field):
-    answer = admin.get(f"/api/v1/usage/?{query}")
+def test_what_cannot_be_is_refused_by_name(root_admin, query, field):
+    answer = root_admin.get(f"/api/v1/usage/?{query}")
 
     assert answer.status_code == 400
     assert answer.json()["violations"][0]["field"] == field
-    assert admin.get(f"/insights/usage/?{query}").status_code == 400
+    assert root_admin.get(f"/insights/usage/?{query}").status_code == 400
 
 
-def test_csv_has_the_same_rows(admin):
+def test_csv_has_the_same_rows(root_admin):
     for path in ("/api/v1/usage/", "/insights/usage/"):
-        answer = admin.get(f"{path}?{OCTOBER}&format=csv")
+        answer = root_admin.get(f"{path}?{OCTOBER}&format=csv")
         rows = list(csv.DictReader(io.StringIO(source(answer))))
         assert [(row["name"], float(row["used"])) for row in rows] == [
             ("team-a", 412),
@@ -202,29 +184,29 @@ def test_csv_has_the_same_rows(admin):
         assert rows[0]["unit"] == "GPU-hours"
 
 
-def test_the_page_has_figures_with_unit_and_denominator(admin):
-    words = text(admin.get(f"/insights/usage/?{OCTOBER}"))
+def test_the_page_has_figures_with_unit_and_denominator(root_admin):
+    words = text(root_admin.get(f"/insights/usage/?{OCTOBER}"))
 
     assert "452 of 2 000 GPU-hours, 23 %" in words
     assert "All figures are GPU-hours." in words
     assert "Complete up to" in words
 
 
-def test_the_page_says_that_nothing_is_booked_yet(admin):
+def test_the_page_says_that_nothing_is_booked_yet(root_admin):
     UsageBook.objects.update(complete_until=None)
 
-    words = text(admin.get("/insights/usage/?from=2025-01-01&to=2025-01-02"))
+    words = text(root_admin.get("/insights/usage/?from=2025-01-01&to=2025-01-02"))
 
     assert "Nothing has been booked yet" in words
 
 
 @pytest.mark.parametrize("path", ["/insights/usage/", "/api/v1/usage/"])
-def test_the_number_of_queries_does_not_grow(admin, path):
+def test_the_number_of_queries_does_not_grow(root_admin, path):
     ClusterState.objects.update(paused=False)
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as found:
-            assert admin.get(f"{path}?{OCTOBER}&by=job").status_code == 200
+            assert root_admin.get(f"{path}?{OCTOBER}&by=job").status_code == 200
         return len(found)
 
     queries()

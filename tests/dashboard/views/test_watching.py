@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.test import Client
 
 from scheduler.models import Node
 from scheduler.services.sessions.runner import SessionRunner
@@ -51,13 +49,6 @@ def _watched_cluster() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def admin() -> Client:
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("root-admin", password="x" * 12))
-    return client
-
-
 @pytest.mark.parametrize(
     "address",
     [
@@ -73,52 +64,52 @@ def admin() -> Client:
         "/sessions/",
     ],
 )
-def test_every_page_wears_the_name_and_the_mode_of_the_cluster(admin, address):
-    page = admin.get(address)
+def test_every_page_wears_the_name_and_the_mode_of_the_cluster(root_admin, address):
+    page = root_admin.get(address)
 
     assert page.status_code == 200
     assert "Kubernetes · watching" in text(page)
 
 
-def test_a_node_says_what_pods_of_other_schedulers_hold(admin):
-    page = text(admin.get("/nodes/n1/"))
+def test_a_node_says_what_pods_of_other_schedulers_hold(root_admin):
+    page = text(root_admin.get("/nodes/n1/"))
 
     assert "1.5 CPU by pods of other schedulers" in page
     assert "3.5 of 8 CPU" in page
     assert "1 of 110 pods, and 1 of other schedulers" in page
 
 
-def test_a_gang_says_which_budget_protects_its_pods(admin):
-    page = text(admin.get("/jobs/default/gang/"))
+def test_a_gang_says_which_budget_protects_its_pods(root_admin):
+    page = text(root_admin.get("/jobs/default/gang/"))
 
     assert "Protected by budget keep-web: 0 disruptions allowed" in page
     assert ">budget keep-web</small>" in page
-    assert "budget" not in text(admin.get("/jobs/default/train/"))
+    assert "budget" not in text(root_admin.get("/jobs/default/train/"))
 
 
-def test_the_api_names_the_budgets_of_a_pod(admin):
-    pods = admin.get("/api/v1/pods/").json()["results"]
+def test_the_api_names_the_budgets_of_a_pod(root_admin):
+    pods = root_admin.get("/api/v1/pods/").json()["results"]
 
     found = {each["metadata"]["name"]: each["status"]["disruptionBudgets"] for each in pods}
     assert found["gang-0"] == ["keep-web"]
     assert found["gang-1"] == []
 
 
-def test_a_queue_says_what_could_not_be_taken_over(admin):
-    page = text(admin.get("/queues/research/"))
+def test_a_queue_says_what_could_not_be_taken_over(root_admin):
+    page = text(root_admin.get("/queues/research/"))
 
     assert "Its parent gone does not exist or is below it; it is shown below root." in page
 
 
-def test_a_command_on_a_page_is_refused_with_the_way_to_give_it(admin):
-    page = text(admin.post("/nodes/n1/cordon/", {"reason": "test"}, follow=True))
+def test_a_command_on_a_page_is_refused_with_the_way_to_give_it(root_admin):
+    page = text(root_admin.post("/nodes/n1/cordon/", {"reason": "test"}, follow=True))
 
     assert "kubectl cordon" in page
     assert not Node.objects.filter(unschedulable=True).exists()
 
 
-def test_the_api_refuses_a_change(admin):
-    answer = admin.post(
+def test_the_api_refuses_a_change(root_admin):
+    answer = root_admin.post(
         "/api/v1/nodes/", {"metadata": {"name": "new"}, "spec": {}}, "application/json"
     )
 
@@ -129,47 +120,50 @@ def test_the_api_refuses_a_change(admin):
 # Jobs of Volcano
 
 
-def test_a_job_is_listed_under_its_own_name_also_when_it_has_ended(admin):
-    page = text(admin.get("/jobs/"))
+def test_a_job_is_listed_under_its_own_name_also_when_it_has_ended(root_admin):
+    page = text(root_admin.get("/jobs/"))
 
     assert "train" in page
     assert "done" in page
     assert TRAIN.group_name not in page
 
 
-def test_the_page_of_a_job_names_its_podgroup(admin):
-    assert f"podgroup {TRAIN.group_name}" in text(admin.get("/jobs/default/train/"))
-    assert "podgroup" not in text(admin.get("/jobs/default/done/"))
+def test_the_page_of_a_job_names_its_podgroup(root_admin):
+    assert f"podgroup {TRAIN.group_name}" in text(root_admin.get("/jobs/default/train/"))
+    assert "podgroup" not in text(root_admin.get("/jobs/default/done/"))
 
 
-def test_the_name_of_its_podgroup_leads_to_the_job_too(admin):
-    page = admin.get(f"/jobs/default/{TRAIN.group_name}/")
+def test_the_name_of_its_podgroup_leads_to_the_job_too(root_admin):
+    page = root_admin.get(f"/jobs/default/{TRAIN.group_name}/")
 
     assert page.status_code == 200
     assert "<h1>train</h1>" in page.content.decode()
 
 
-def test_the_api_has_jobs_by_their_names_and_podgroups_by_those_of_the_cluster(admin):
-    shown = admin.get("/api/v1/jobs/default/train/").json()
+def test_the_api_has_jobs_by_their_names_and_podgroups_by_those_of_the_cluster(root_admin):
+    shown = root_admin.get("/api/v1/jobs/default/train/").json()
     assert shown["metadata"]["uid"] == TRAIN.meta.uid
     assert shown["status"]["podgroup"]["name"] == TRAIN.group_name
-    assert admin.get("/api/v1/jobs/default/done/").json()["status"]["state"]["phase"] == "Completed"
+    assert (
+        root_admin.get("/api/v1/jobs/default/done/").json()["status"]["state"]["phase"]
+        == "Completed"
+    )
 
     for name in ("train", TRAIN.group_name):
-        group = admin.get(f"/api/v1/podgroups/default/{name}/").json()
+        group = root_admin.get(f"/api/v1/podgroups/default/{name}/").json()
         assert group["metadata"]["name"] == TRAIN.group_name
         assert group["metadata"]["uid"] != TRAIN.meta.uid
         assert group["status"]["job"] == {"namespace": "default", "name": "train"}
-        explained = admin.get(f"/api/v1/podgroups/default/{name}/explain/").json()
+        explained = root_admin.get(f"/api/v1/podgroups/default/{name}/explain/").json()
         assert explained["reason"] == "AnotherSchedulerDecides"
-        pods = admin.get("/api/v1/pods/", {"podgroup": name}).json()["results"]
+        pods = root_admin.get("/api/v1/pods/", {"podgroup": name}).json()["results"]
         assert [each["metadata"]["name"] for each in pods] == ["train-0"]
         assert pods[0]["status"]["podgroup"] == TRAIN.group_name
 
 
-def test_a_gang_that_would_start_says_that_another_scheduler_decides(admin):
+def test_a_gang_that_would_start_says_that_another_scheduler_decides(root_admin):
     for address in ("/jobs/", "/jobs/default/train/"):
-        page = text(admin.get(address))
+        page = text(root_admin.get(address))
         assert "Fumarole would start it now." in page
         assert "Not evaluated yet" not in page
 
@@ -190,8 +184,8 @@ def test_a_gang_that_would_start_says_that_another_scheduler_decides(admin):
         ("/nodes/n1/", "Drain…"),
     ],
 )
-def test_what_would_be_refused_is_not_offered(admin, address, offered):
-    assert offered not in text(admin.get(address))
+def test_what_would_be_refused_is_not_offered(root_admin, address, offered):
+    assert offered not in text(root_admin.get(address))
 
 
 @pytest.mark.parametrize(
@@ -202,12 +196,12 @@ def test_what_would_be_refused_is_not_offered(admin, address, offered):
         ("/nodes/n1/", "kubectl edit node n1"),
     ],
 )
-def test_instead_of_buttons_stands_how_to_change_it(admin, address, command):
-    assert command in text(admin.get(address))
+def test_instead_of_buttons_stands_how_to_change_it(root_admin, address, command):
+    assert command in text(root_admin.get(address))
 
 
-def test_roles_are_granted_here_as_always(admin):
-    assert "Grant a role" in text(admin.get("/queues/research/access/"))
+def test_roles_are_granted_here_as_always(root_admin):
+    assert "Grant a role" in text(root_admin.get("/queues/research/access/"))
 
 
 @pytest.mark.parametrize(
@@ -219,9 +213,9 @@ def test_roles_are_granted_here_as_always(admin):
         ("/queues/root/children/", "New queue below"),
     ],
 )
-def test_what_is_written_to_the_cluster_is_offered(admin, address, offered):
-    assert offered in text(admin.get(address))
+def test_what_is_written_to_the_cluster_is_offered(root_admin, address, offered):
+    assert offered in text(root_admin.get(address))
 
 
-def test_the_palette_offers_a_new_queue(admin):
-    assert admin.get("/queues/-/names.json").json()["mayCreate"] is True
+def test_the_palette_offers_a_new_queue(root_admin):
+    assert root_admin.get("/queues/-/names.json").json()["mayCreate"] is True
