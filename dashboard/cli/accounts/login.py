@@ -128,9 +128,7 @@ def token_with_password(target: Target, user: str, password: str) -> str:
     form = {"username": user, "password": password, "csrfmiddlewaretoken": found[1]}
     answer = site.once("POST", page_address, data=form, headers={"Referer": page_address})
     if answer.status_code != 302:
-        raise Problem(
-            f"{target.server} did not accept the password of {user}.", ExitCode.NOT_ALLOWED
-        )
+        raise _refused_sign_in(target.server, user, answer.status_code)
     if answer.headers.get("Location", "").endswith(_CODE_PAGE):
         _send_code(site, target.server + _CODE_PAGE)
     body = {"name": f"vcctl on {platform.node()[:40]} {secrets.token_hex(3)}", "scopes": ["admin"]}
@@ -142,6 +140,29 @@ def token_with_password(target: Target, user: str, password: str) -> str:
             ExitCode.NOT_ALLOWED,
         )
     return str(made.json()["token"])
+
+
+def _refused_sign_in(server: str, user: str, status: int) -> Problem:
+    """The page comes again after a wrong password. Other answers are not about the password."""
+    if status == 200:
+        return Problem(f"{server} did not accept the password of {user}.", ExitCode.NOT_ALLOWED)
+    if status == 403:
+        return Problem(
+            f"{server} did not take the form to sign in, so the password was not looked at. Does "
+            "the address have the scheme and the name that people use? An admin sets the others "
+            "in CSRF_TRUSTED_ORIGINS. A token from the account page works: vcctl login "
+            "--with-token.",
+            ExitCode.NOT_ALLOWED,
+        )
+    if status == 429:
+        return Problem(
+            f"{server} lets nobody try more passwords for {user} now. Wait, or sign in with a "
+            "token: vcctl login --with-token.",
+            ExitCode.NOT_ALLOWED,
+        )
+    return Problem(
+        f"{server} could not sign {user} in ({status}). Try again.", ExitCode.NO_CONNECTION
+    )
 
 
 def _send_code(site: Api, address: str) -> None:
