@@ -21,6 +21,12 @@ MODES = (WATCH, SCHEDULE)
 DEFAULT_SCHEDULER_NAMES = {WATCH: "fumarole,volcano", SCHEDULE: "fumarole"}
 """By mode: whoever watches Volcano sees its pods; whoever schedules takes only what is its own."""
 
+DEFAULT_CONTROLLER_ACCOUNTS = (
+    "system:kube-controller-manager",
+    "system:serviceaccount:kube-system:*",
+    "system:serviceaccount:volcano-system:*",
+)
+
 EVICTION = "eviction"
 DELETE = "delete"
 WAYS_TO_EVICT = (EVICTION, DELETE)
@@ -39,7 +45,8 @@ class KubernetesConf:
     and closes queues and writes their status; "auto" looks whether Volcano's controllers run.
     `job_controller` is who makes the pods of Volcano Jobs, where pods are placed here.
     `evicts_by` says how pods are stopped: by an eviction, which respects disruption budgets, or by
-    deleting them as Volcano does.
+    deleting them as Volcano does. `controller_accounts` make podgroups and pods of the jobs of
+    others, so they may name these as owners; a name that ends in * stands for all that begin so.
     """
 
     mode: str = WATCH
@@ -50,6 +57,7 @@ class KubernetesConf:
     queue_controller: str = AUTO
     job_controller: str = AUTO
     name: str = ""  # shown on every page; empty: as the kubeconfig calls the cluster
+    controller_accounts: tuple[str, ...] = DEFAULT_CONTROLLER_ACCOUNTS
 
 
 def kubernetes_conf(environment: Mapping[str, str]) -> KubernetesConf:
@@ -67,6 +75,7 @@ def kubernetes_conf(environment: Mapping[str, str]) -> KubernetesConf:
         job_controller=environment.get("KUBERNETES_JOB_CONTROLLER") or AUTO,
         evicts_by=environment.get("KUBERNETES_EVICTION") or EVICTION,
         name=environment.get("KUBERNETES_CLUSTER_NAME", ""),
+        controller_accounts=_controller_accounts(environment),
     )
     _check_choice("KUBERNETES_QUEUE_CONTROLLER", found.queue_controller, CONTROLLERS)
     _check_choice("KUBERNETES_JOB_CONTROLLER", found.job_controller, CONTROLLERS)
@@ -78,6 +87,18 @@ def kubernetes_conf(environment: Mapping[str, str]) -> KubernetesConf:
             f"Give names with commas between them, such as {usual_names}."
         )
     return found
+
+
+def _controller_accounts(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Those that are named, instead of the usual ones. * alone would be everybody."""
+    given = environment.get("KUBERNETES_CONTROLLER_ACCOUNTS", "")
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    if "*" in names:
+        raise BadSetting(
+            "KUBERNETES_CONTROLLER_ACCOUNTS is “*”, so everybody could name others as owners. "
+            f"Give the accounts of controllers, such as {DEFAULT_CONTROLLER_ACCOUNTS[-1]}."
+        )
+    return names or DEFAULT_CONTROLLER_ACCOUNTS
 
 
 def _check_choice(setting: str, value: str, choices: tuple[str, ...]) -> None:

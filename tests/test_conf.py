@@ -99,3 +99,13 @@ def test_plain_http_is_taken_on_this_machine(issuer: str):
 def test_bad_settings_of_sign_on(given: dict[str, str], words: str):
     with pytest.raises(BadSetting, match=words):
         sign_on_conf({**SIGN_ON, **given})
+
+
+def test_accounts_of_controllers_are_named_but_never_all():
+    usual = kubernetes_conf({}).controller_accounts
+    own = kubernetes_conf({"KUBERNETES_CONTROLLER_ACCOUNTS": " system:serviceaccount:argo:* ,x,"})
+
+    assert "system:kube-controller-manager" in usual
+    assert own.controller_accounts == ("system:serviceaccount:argo:*", "x")
+    with pytest.raises(BadSetting, match="everybody could name others"):
+        kubernetes_conf({"KUBERNETES_CONTROLLER_ACCOUNTS": "x,*"})

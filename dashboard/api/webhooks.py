@@ -177,6 +177,7 @@ def read_review(body: object, kind: str) -> Review:
             old=_embedded(request, "oldObject", needed=False),
             namespace=_text(request, "namespace", required=False),
             user=_user(request),
+            groups=_groups(request),
         ),
     )
 
@@ -205,6 +206,16 @@ def _user(request: Mapping[str, Any]) -> str:
     if isinstance(name, str) and name.isprintable():
         return name
     return ""
+
+
+def _groups(request: Mapping[str, Any]) -> frozenset[str]:
+    given = request.get("userInfo")
+    groups = None
+    if isinstance(given, Mapping):
+        groups = given.get("groups")
+    if not isinstance(groups, list):
+        return frozenset()
+    return frozenset(name for name in groups if isinstance(name, str))
 
 
 def _embedded(request: Mapping[str, Any], key: str, *, needed: bool) -> object:

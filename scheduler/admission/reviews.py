@@ -38,6 +38,7 @@ class Request:
     old: object = None
     namespace: str = ""
     user: str = ""
+    groups: frozenset[str] = frozenset()
 
     def completed(self) -> Request:
         """The object with what stands only in the request.

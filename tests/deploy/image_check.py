@@ -11,7 +11,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, Popen
@@ -30,9 +30,33 @@ DEPLOY = BASE / "deploy"
 IMAGE = "fumarole:check"
 WITH_EXTRAS = "fumarole:check-extras"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+Visit = Callable[[Contained, httpx.Client], None]
 _GRACE_SECONDS = 30
 _PATIENCE_SECONDS = 600.0  # the first import of everything, from a file system just made
 _NOT_IN_AN_IMAGE = ("tests", "var", ".git", "deploy/kubernetes/secrets")
+_MAKE_TOKEN = """
+from django.contrib.auth import get_user_model
+from scheduler.services.accounts.tokens import create_token
+from scheduler.services.accounts.actors import SYSTEM
+admin = get_user_model().objects.get(username="admin")
+print(create_token(admin, "image", ["read"], by=SYSTEM).secret)
+"""
+# with the protocol's own client, which starts the command as an assistant does
+_ASK_AS_AN_ASSISTANT = """
+import asyncio, os, sys
+from mcp import ClientSession
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+async def ask():
+    words = ["-m", "dashboard.cli", "mcp"]
+    given = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+    async with stdio_client(given) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        print([tool.name for tool in (await session.list_tools()).tools])
+        print((await session.call_tool("list_queues", {})).content)
+
+asyncio.run(ask())
+"""
 _TRY_TO_WRITE = "touch /opt/fumarole/x /opt/venv/x /etc/x /var/lib/x 2>&1; touch /tmp/x && id -u"
 
 
@@ -62,11 +86,39 @@ def check(images: Images, folder: Path) -> None:
         try_to_write(inside)
         run_all(inside, folder)
         refuses_sign_on(inside)
-        say("deploy/Dockerfile with all extras, by buildah")
-        images.build(DEPLOY / "Dockerfile", BASE, WITH_EXTRAS, extras="sso notices kubernetes")
+        extras = names_of_extras()
+        say(f"deploy/Dockerfile with all extras ({extras}), by buildah")
+        images.build(DEPLOY / "Dockerfile", BASE, WITH_EXTRAS, extras=extras)
         fuller = stack.enter_context(images.mounted(WITH_EXTRAS))
-        has_extras(Contained(fuller, inside.var, inside.sockets, inside.environment))
+        look_into(fuller)
+        check_extras(Contained(fuller, inside.var, inside.sockets, inside.environment), folder)
     say("all is well")
+
+
+def names_of_extras() -> str:
+    files = sorted(BASE.glob("requirements-*.txt"))
+    names = [file.stem.removeprefix("requirements-") for file in files]
+    return " ".join(name for name in names if name != "dev")
+
+
+def check_extras(inside: Contained, folder: Path) -> None:
+    """The same processes on the same database, with a provider set."""
+    has_extras(inside)
+    try_to_write(inside)
+    run_all(_with_sign_on(inside), folder, with_extras)
+
+
+def with_extras(inside: Contained, visitor: httpx.Client) -> None:
+    page = visitor.get("/accounts/login/").text
+    expect("Sign in with" in page, "the page to sign in offers the provider")
+    made = inside.run("python", "manage.py", "shell", "-c", _MAKE_TOKEN)
+    token = made.stdout.strip().rpartition("\n")[2]
+    expect(made.returncode == 0, f"a token is made: {made.stderr[-200:]}")
+    server = str(visitor.base_url).rstrip("/")
+    environment = inside.environment | {"VCCTL_SERVER": server, "VCCTL_TOKEN": token}
+    signed_in = Contained(inside.root, inside.var, inside.sockets, environment)
+    asked = signed_in.run("python", "-c", _ASK_AS_AN_ASSISTANT)
+    expect("list_queues" in asked.stdout, f"vcctl mcp answers: {asked.stdout}{asked.stderr[-900:]}")
 
 
 def bases() -> list[str]:
@@ -97,7 +149,7 @@ def refuses_sign_on(inside: Contained) -> None:
 def has_extras(inside: Contained) -> None:
     tried = _with_sign_on(inside).run("python", "manage.py", "check")
     expect(tried.returncode == 0, f"with the extra a provider is taken: {tried.stderr[-200:]}")
-    found = inside.run("python", "-c", "import allauth, apprise, kubernetes")
+    found = inside.run("python", "-c", "import allauth, apprise, kubernetes, mcp")
     expect(found.returncode == 0, f"all extras are there: {found.stderr[-200:]}")
 
 
@@ -147,7 +199,8 @@ def try_to_write(inside: Contained) -> None:
     expect("ro" in own.split(","), f"the file system is read-only: {own}")
 
 
-def run_all(inside: Contained, folder: Path) -> None:
+def run_all(inside: Contained, folder: Path, then: Visit | None = None) -> None:
+    """`then`: what else is asked while all run."""
     services = COMPOSE["services"]
     prepared = inside.run(*shlex.split(services["prepare"]["command"]))
     expect(prepared.returncode == 0, f"prepare: {prepared.stdout}{prepared.stderr}")
@@ -159,7 +212,7 @@ def run_all(inside: Contained, folder: Path) -> None:
         for name in ("web", "scheduler", "worker", "beat"):
             words = [port if word == "8000" else word for word in command_of(services[name])]
             started[name] = inside.start(words, folder / f"{name}.log")
-        watch(inside, started, port)
+        watch(inside, started, port, then)
     except BaseException:
         for name in started:
             say(f"{name}: {(folder / f'{name}.log').read_text()[-2000:]}")
@@ -173,7 +226,7 @@ def command_of(service: dict[str, Any]) -> list[str]:
     return shlex.split(service["command"])
 
 
-def watch(inside: Contained, started: dict[str, Started], port: str) -> None:
+def watch(inside: Contained, started: dict[str, Started], port: str, then: Visit | None) -> None:
     with httpx.Client(
         base_url=f"http://127.0.0.1:{port}", headers={"Host": "localhost"}, trust_env=False
     ) as visitor:
@@ -185,6 +238,8 @@ def watch(inside: Contained, started: dict[str, Started], port: str) -> None:
         expect(page.status_code == 200, f"the page to sign in: {page.status_code}")
         (sheet, *_) = re.findall(r'href="(/static/[^"]+\.css)"', page.text)
         expect(visitor.get(sheet).status_code == 200, f"its style sheet: {sheet}")
+        if then is not None:
+            then(inside, visitor)
     for name, process in started.items():
         status = process.status()
         expect(status["Uid"].split() == [str(NOBODY)] * 4, f"{name} is nobody")

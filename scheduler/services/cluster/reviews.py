@@ -15,7 +15,7 @@ from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import name_of, state_of
 from scheduler.admission.reviews import Request
 from scheduler.admission.rules.queue_deletion import PROTECTED
-from scheduler.admission.violations import Verdict, Violation
+from scheduler.admission.violations import Notice, Verdict, Violation
 from scheduler.clusters.kubernetes.queue_definition import ANNOTATIONS, STATE, value_of
 from scheduler.clusters.kubernetes.values import QueueObject
 from scheduler.conf import conf, is_kubernetes
@@ -28,18 +28,20 @@ from scheduler.services.cluster.live import live_queues, own_account, readable_q
 from scheduler.services.cluster.mirror.membership import BUILT_IN_QUEUES
 
 OWNER = ANNOTATIONS["owner"]
+OWNER_FIELD = f"metadata.annotations[{OWNER}]"
 LONGEST_OWNER = 150
 _OWNER_STAYS = Verdict(
     (
         Violation(
             "owner_is_fixed",
             "",
-            f"metadata.annotations[{OWNER}]",
+            OWNER_FIELD,
             f"The annotation {OWNER} says whose work it is, and does not change.",
             "leave it as it is, or delete the job and create it as its new owner",
         ),
     )
 )
+_MASTERS = "system:masters"  # may do everything in the cluster anyway
 _QUEUE_RULES_OF_WORK = frozenset({"queue_not_found", "queue_not_leaf", "queue_not_open"})
 
 
@@ -70,6 +72,7 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
         defaults = [*defaults, *_state_kept(request.new)]
     if kind in ("jobs", "podgroups") and verdict.allowed:
         defaults = [*defaults, *_owner_noted(kind, request)]
+        verdict = replace(verdict, notices=(*verdict.notices, *_told_of_owner(request)))
     return verdict, defaults
 
 
@@ -77,19 +80,42 @@ def _owner_noted(kind: str, request: Request) -> Defaults:
     """Whose job it is, for the limits of each user. The console has noted it itself."""
     named = _owner_in(request.new)
     owner = _owner_of(request)[:LONGEST_OWNER]
-    if not owner or owner == named or (kind == "podgroups" and not named):
+    if not owner or owner == named or (not named and _is_for_others(kind, request)):
         return []
     return [(("metadata", "annotations", OWNER), owner)]
 
 
+def _is_for_others(kind: str, request: Request) -> bool:
+    """Made by a program for work whose owner, if any, is noted elsewhere."""
+    if kind != "podgroups":
+        return False
+    return _is_part(request.new) or _is_controller(request) or _is_by_console(request)
+
+
+def _told_of_owner(request: Request) -> Iterable[Notice]:
+    """A controller that is not known as one would lose the owners of its jobs without a word."""
+    named = _owner_in(request.new)
+    owner = _owner_of(request)
+    if named and owner != named:
+        message = (
+            f"The owner is noted as {owner}, not {named}. Only controllers whose accounts "
+            "KUBERNETES_CONTROLLER_ACCOUNTS names may create work for others."
+        )
+        yield Notice("owner_is_creator", "", message, OWNER_FIELD)
+
+
 def _owner_of(request: Request) -> str:
-    """Whoever creates it. Only the console, and whoever makes parts of a job, names others."""
+    """Whoever creates it. Only the console, and controllers for parts of jobs, name others."""
     named = _owner_in(request.new)
     if not named or not request.user:
         return named or request.user
-    if _is_part(request.new) or _is_by_console(request):
+    if _may_name_others(request):
         return named
     return request.user
+
+
+def _may_name_others(request: Request) -> bool:
+    return _is_by_console(request) or (_is_part(request.new) and _is_controller(request))
 
 
 def _is_part(manifest: object) -> bool:
@@ -97,16 +123,34 @@ def _is_part(manifest: object) -> bool:
     return bool(_mapping_at(manifest, "metadata").get("ownerReferences"))
 
 
+def _is_controller(request: Request) -> bool:
+    """Owner references alone prove nothing: anybody can write them."""
+    if _MASTERS in request.groups:
+        return True
+    for account in conf().kubernetes.controller_accounts:
+        if account == request.user:
+            return True
+        if account.endswith("*") and request.user.startswith(account[:-1]):
+            return True
+    return False
+
+
 def _is_by_console(request: Request) -> bool:
     return own_account() in ("", request.user)
 
 
 def _gives_away(request: Request) -> bool:
-    """A change of the owner, by somebody else than the console."""
+    """A change of the owner by somebody who may not name others.
+
+    Work without an owner can be taken, but not be given to somebody else.
+    """
     if request.operation != "UPDATE" or not request.user:
         return False
     before = _owner_in(request.old)
-    return bool(before) and before != _owner_in(request.new) and not _is_by_console(request)
+    after = _owner_in(request.new)
+    if before == after or (not before and after == request.user):
+        return False
+    return not _may_name_others(request)
 
 
 def _owner_in(manifest: object) -> str:

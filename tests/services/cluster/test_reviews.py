@@ -71,8 +71,25 @@ def job(queue: str) -> dict[str, Any]:
     }
 
 
+def podgroup(queue: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"queue": queue, "minMember": 1},
+    }
+
+
 def owned(manifest: dict[str, Any], owner: str) -> dict[str, Any]:
     manifest["metadata"]["annotations"] = {"fumarole.io/owner": owner}
+    return manifest
+
+
+def part_of_a_job(owner: str) -> dict[str, Any]:
+    manifest = owned(job("known"), owner)
+    manifest["metadata"]["ownerReferences"] = [
+        {"kind": "Job", "name": "j", "uid": "1", "controller": True}
+    ]
     return manifest
 
 
@@ -263,13 +280,81 @@ class TestWhoseJobItIs:
 
         assert (("metadata", "annotations", "fumarole.io/owner"), "mallory") in defaults
 
-    def test_a_podgroup_of_a_job_keeps_the_owner_of_the_job(self, cluster: MadeUpCluster):
-        given = owned(job("known"), "alice")
-        given["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "j", "uid": "1"}]
+    @pytest.mark.parametrize(
+        ("user", "groups"),
+        [
+            ("system:serviceaccount:volcano-system:volcano-controllers", ()),
+            ("system:serviceaccount:kube-system:job-controller", ()),
+            ("system:kube-controller-manager", ()),
+            ("admin", ("system:masters",)),
+            ("system:console", ()),
+        ],
+    )
+    def test_a_podgroup_of_a_job_keeps_the_owner_of_the_job(
+        self, cluster: MadeUpCluster, user: str, groups: tuple[str, ...]
+    ):
+        asked = Request("CREATE", new=part_of_a_job("alice"), user=user, groups=frozenset(groups))
 
-        _, defaults = defaults_now("podgroups", Request("CREATE", new=given, user="controller"))
+        verdict, defaults = defaults_now("podgroups", asked)
 
         assert "fumarole.io/owner" not in str(defaults)
+        assert verdict.notices == ()
+
+    @pytest.mark.parametrize(
+        "user",
+        [
+            "mallory",
+            "system:serviceaccount:team-m:volcano-controllers",
+            "system:serviceaccount:kube-systems:x",
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["jobs", "podgroups"])
+    def test_owner_references_alone_let_nobody_name_another(
+        self, cluster: MadeUpCluster, kind: str, user: str
+    ):
+        asked = Request("CREATE", new=part_of_a_job("alice"), user=user)
+
+        verdict, defaults = defaults_now(kind, asked)
+
+        assert (("metadata", "annotations", "fumarole.io/owner"), user) in defaults
+        (notice,) = verdict.notices
+        assert notice.message.startswith(f"The owner is noted as {user}, not alice.")
+
+    def test_other_controllers_are_named_by_the_setting(self, cluster: MadeUpCluster):
+        account = "system:serviceaccount:argo:workflows"
+        asked = Request("CREATE", new=part_of_a_job("alice"), user=account)
+        with kubernetes_mode(controller_accounts=("system:serviceaccount:argo:*",)):
+            _, defaults = defaults_now("podgroups", asked)
+
+        assert "fumarole.io/owner" not in str(defaults)
+
+    def test_a_podgroup_of_its_own_is_its_creators(self, cluster: MadeUpCluster):
+        bare = podgroup("known")
+
+        _, defaults = defaults_now("podgroups", Request("CREATE", new=bare, user="alice"))
+
+        assert (("metadata", "annotations", "fumarole.io/owner"), "alice") in defaults
+
+    @pytest.mark.parametrize("user", ["system:console", "system:kube-controller-manager"])
+    def test_a_podgroup_that_a_program_makes_is_nobodys(self, cluster: MadeUpCluster, user: str):
+        bare = podgroup("known")
+
+        _, defaults = defaults_now("podgroups", Request("CREATE", new=bare, user=user))
+
+        assert "fumarole.io/owner" not in str(defaults)
+
+    @pytest.mark.parametrize(
+        ("user", "expected"),
+        [("alice", []), ("mallory", ["owner_is_fixed"]), ("system:console", [])],
+    )
+    def test_work_without_an_owner_can_be_taken_but_not_given_away(
+        self, cluster: MadeUpCluster, user: str, expected: list[str]
+    ):
+        after = owned(job("known"), "alice")
+
+        verdict = review_now("jobs", Request("UPDATE", new=after, old=job("known"), user=user))
+
+        assert [violation.rule_id for violation in verdict.violations] == expected
 
     @pytest.mark.parametrize(
         ("user", "owner", "expected"),
