@@ -34,8 +34,7 @@ class Claim:
         self.session = session
         self.gang = gang
         self.wanted = missing_amounts(session, gang)
-        self._claimed: dict[int, Mask] = {}
-        self._spare: dict[int, Amounts] = {}
+        self._claimed: dict[int, Mask] = {}  # by where the taker meets the loser
 
     @cached_property
     def short(self) -> Mask:
@@ -101,21 +100,21 @@ class Claim:
         """
         losing = self.session.losing_leaves.copy()
         losing[self.gang.queue] = False
-        for queue in np.flatnonzero(losing).tolist():
-            losing[queue] = self.reaches(queue)
+        meetings = self.session.queue_tree.meetings(self.gang.queue)
+        for common in np.unique(meetings[losing]).tolist():
+            if not self._reaches_up_to(common):
+                losing[meetings == common] = False
         return losing
 
     def reaches(self, queue: int) -> bool:
         """Whether the taker's side stays within its due, up to where it meets this queue."""
-        return bool(self._claims_from(queue)[self.short].all())
+        return self._reaches_up_to(self.session.queue_tree.common(self.gang.queue, queue))
 
-    def _claims_from(self, queue: int) -> Mask:
-        queue_tree = self.session.queue_tree
-        common = queue_tree.common(self.gang.queue, queue)
+    def _reaches_up_to(self, common: int) -> bool:
         if common not in self._claimed:
-            levels = queue_tree.crossed(self.gang.queue, queue)
+            levels = self.session.queue_tree.way_up(self.gang.queue, common)
             self._claimed[common] = claimed(self.session, self.wanted, levels)
-        return self._claimed[common]
+        return bool(self._claimed[common][self.short].all())
 
     def may_lose(self, victims: Sequence[Victim]) -> bool:
         """With all of them gone each queue that loses is still at its due of what is taken, at
@@ -134,19 +133,15 @@ class Claim:
         return all(self._can_spare(row, amounts) for row, amounts in lost.items())
 
     def _can_spare(self, row: int, amounts: Amounts) -> bool:
-        return bool(((amounts <= self._to_spare(row)) | (amounts == 0)).all())
+        return bool(((amounts <= self._to_spare[row]) | (amounts == 0)).all())
 
     def may_lose_each(self, table: VictimTable) -> Mask:
         """The same for each victim alone, as far as this gang may take from its queue."""
-        spare = np.full((len(table.amounts), len(self.losing_queues)), -1, dtype=np.int64)
-        for queue in table.queues:
-            if self.losing_queues[queue]:
-                levels = [self._to_spare(row) for row in self._crossed_above(queue)]
-                spare[:, queue] = np.min(levels, axis=0)
+        spare = self._least_to_spare[table.queue]
         may_go: Mask = self.losing_queues[table.queue] & (table.group != self.gang.row)
         frees_any = np.zeros(len(table), dtype=np.bool_)
         for dim, amounts in enumerate(table.amounts):
-            may_go &= (amounts <= spare[dim][table.queue]) | (amounts == 0)
+            may_go &= (amounts <= spare[:, dim]) | (amounts == 0)
             if self.short[dim]:
                 frees_any |= amounts != 0
         return may_go & frees_any
@@ -154,23 +149,29 @@ class Claim:
     def _crossed_above(self, queue: int) -> list[int]:
         return self.session.queue_tree.crossed(queue, self.gang.queue)
 
-    def _to_spare(self, row: int) -> Amounts:
-        """How much this queue may lose to the gang; plenty of what nobody looks at."""
-        if row not in self._spare:
-            self._spare[row] = self._new_spare(row)
-        return self._spare[row]
+    @cached_property
+    def _least_to_spare(self) -> Amounts:
+        """By queue, the least that may be lost on its way up to where it meets the taker."""
+        least = self._to_spare.copy()
+        queue_tree = self.session.queue_tree
+        least[queue_tree.path(self.gang.queue)] = _PLENTY
+        queue_tree.lower_to_parents(least)
+        return least
 
-    def _new_spare(self, row: int) -> Amounts:
+    @cached_property
+    def _to_spare(self) -> Amounts:
+        """By queue, how much it may lose to the gang; plenty of what nobody looks at."""
         session = self.session
         quotas = session.quotas
+        allocated = session.queue_usage.allocated
         if quotas is None:
-            return np.zeros_like(self.wanted)
-        floor = quotas.deserved[row]
-        allocated = session.queue_usage.allocated[row]
+            return np.zeros_like(allocated)
+        floor = quotas.deserved
         if self.is_guaranteed:
             lowered = self.short & (allocated > floor)
-            floor = np.where(lowered, np.minimum(floor, quotas.guarantee[row]), floor)
-        looked_at = self._taken if session.queue_tree.is_leaf(row) else self.short
+            floor = np.where(lowered, np.minimum(floor, quotas.guarantee), floor)
+        is_leaf = session.queue_tree.leaves[:, None]
+        looked_at = np.where(is_leaf, self._taken, self.short)
         return np.where(looked_at, allocated - floor, _PLENTY)
 
     @cached_property

@@ -72,12 +72,6 @@ class VictimTable:
         return len(self.group)
 
     @cached_property
-    def queues(self) -> list[int]:
-        """The queues of all victims."""
-        queues: list[int] = np.unique(self.queue).tolist()
-        return queues
-
-    @cached_property
     def on_nodes(self) -> NodeOffers:
         """What each victim would free on each of its nodes."""
         members = self._members

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scheduler.domain.nodes import Amounts
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.tables import Rows
@@ -110,11 +110,29 @@ class SessionQueueTree:
         """The queues from this one up to just below where it meets the other; all above it if they
         do not meet.
         """
+        return self.way_up(queue, self.common(other, queue))
+
+    def way_up(self, queue: int, end: int) -> list[int]:
+        """The queues from this one up to just below `end`; up to root if that is not above it."""
         path = self._paths[queue]
-        common = self.common(other, queue)
-        if common in path:
-            return list(path[: path.index(common)])
+        if end in path:
+            return list(path[: path.index(end)])
         return list(path)
+
+    def meetings(self, row: int) -> Rows:
+        """For each queue the deepest one above it and this one; see `common`."""
+        found = np.full(len(self.queues), -1, dtype=np.intp)
+        for above in reversed(self._paths[row]):
+            found[self._subtrees[above]] = above
+        return found
+
+    @cached_property
+    def _subtrees(self) -> list[Rows]:
+        return [np.array(self.subtree(row), dtype=np.intp) for row in range(len(self.queues))]
+
+    @cached_property
+    def leaves(self) -> Mask:
+        return np.array([not children for children in self.children], dtype=np.bool_)
 
     def parting(self, left: int, right: int) -> tuple[int, int]:
         """Where the ways from root to these two queues part: what is above or at each of them just
@@ -138,6 +156,11 @@ class SessionQueueTree:
         """Adds what each queue has to all queues above it: level by level from the deepest."""
         for rows, parents in self._levels:
             np.add.at(sums, parents, sums[rows])
+
+    def lower_to_parents(self, amounts: Amounts) -> None:
+        """Leaves each queue at most what every queue above it has: level by level from root."""
+        for rows, parents in reversed(self._levels):
+            amounts[rows] = np.minimum(amounts[rows], amounts[parents])
 
     @cached_property
     def _levels(self) -> list[tuple[Rows, Rows]]:
