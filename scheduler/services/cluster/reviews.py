@@ -86,10 +86,13 @@ def _owner_noted(kind: str, request: Request) -> Defaults:
 
 
 def _is_for_others(kind: str, request: Request) -> bool:
-    """Made by a program for work whose owner, if any, is noted elsewhere."""
+    """Made by a program for work whose owner, if any, is noted elsewhere.
+
+    Whoever else leaves the owner out is the owner, or their work would count for nobody.
+    """
     if kind != "podgroups":
         return False
-    return _is_part(request.new) or _is_controller(request) or _is_by_console(request)
+    return _is_controller(request) or _is_by_console(request)
 
 
 def _told_of_owner(request: Request) -> Iterable[Notice]:

@@ -335,6 +335,14 @@ class TestWhoseJobItIs:
 
         assert (("metadata", "annotations", "fumarole.io/owner"), "alice") in defaults
 
+    def test_with_owner_references_too_it_is_its_creators(self, cluster: MadeUpCluster):
+        forged = part_of_a_job("")
+        forged["metadata"]["annotations"] = {}
+
+        _, defaults = defaults_now("podgroups", Request("CREATE", new=forged, user="mallory"))
+
+        assert (("metadata", "annotations", "fumarole.io/owner"), "mallory") in defaults
+
     @pytest.mark.parametrize("user", ["system:console", "system:kube-controller-manager"])
     def test_a_podgroup_that_a_program_makes_is_nobodys(self, cluster: MadeUpCluster, user: str):
         bare = podgroup("known")
