@@ -33,8 +33,11 @@ class Place:
     url_name: str
     icon: str
     prefix: str
+    group: str = ""  # the entry of the navigation below which it is shown
+    about: str = ""  # for the page of its group
 
 
+INSIGHTS = "insights"
 PLACES = (
     Place("Overview", "overview", "overview", "/"),
     Place("Queues", "queues", "queues", "/queues/"),
@@ -43,17 +46,73 @@ PLACES = (
     Place("Sessions", "sessions", "sessions", "/sessions/"),
     Place("Comparison", "comparison", "half", "/comparison/"),
     Place("Changes", "change-sets", "changes", "/changes/"),
-    Place("Forecasts", "forecasts", "clock", "/insights/forecasts/"),
-    Place("Loans", "loans", "loans", "/insights/loans/"),
-    Place("Usage", "usage", "usage", "/insights/usage/"),
-    Place("Fairness", "fairness", "fairness", "/insights/fairness/"),
-    Place("Timeline", "cluster-timeline", "clock", "/insights/timeline/"),
+    Place("Insights", INSIGHTS, "usage", "/insights/"),
+    Place(
+        "Usage",
+        "usage",
+        "usage",
+        "/insights/usage/",
+        INSIGHTS,
+        "Who used what: resource-hours by queue, user, namespace and job, and what they cost.",
+    ),
+    Place(
+        "Fairness",
+        "fairness",
+        "fairness",
+        "/insights/fairness/",
+        INSIGHTS,
+        "Who had less than their share, whose loans that was, how long jobs waited, and where the "
+        "room went.",
+    ),
+    Place(
+        "Loans",
+        "loans",
+        "loans",
+        "/insights/loans/",
+        INSIGHTS,
+        "Who borrows from whom now, and how it was.",
+    ),
+    Place(
+        "Forecasts",
+        "forecasts",
+        "clock",
+        "/insights/forecasts/",
+        INSIGHTS,
+        "When waiting jobs are expected to start, and how right that was.",
+    ),
+    Place(
+        "Timeline",
+        "cluster-timeline",
+        "activity",
+        "/insights/timeline/",
+        INSIGHTS,
+        "What happened in the cluster, on one axis: states, quotas, evictions, nodes, policy.",
+    ),
+    Place(
+        "Statements",
+        "statement",
+        "policy",
+        "/insights/usage/statement/",
+        INSIGHTS,
+        "What a queue used and cost in a month.",
+    ),
+    Place(
+        "Prices",
+        "prices",
+        "half",
+        "/insights/usage/prices/",
+        INSIGHTS,
+        "What a resource costs for an hour.",
+    ),
     Place("Activity", "activity", "activity", "/activity/"),
     Place("Policy", "policy", "policy", "/policy/"),
     Place("Users", "users", "user", "/users/"),
 )
 FOR_ADMINS = ("users",)
 FOR_VIEWERS = (
+    INSIGHTS,
+    "statement",
+    "prices",
     "forecasts",
     "loans",
     "usage",
@@ -140,17 +199,35 @@ def _preference_of_reader(request: HttpRequest) -> Preference:
 
 
 def _navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    entries = []
-    for place in _open_places(request):
+    """The entries, those of a group as `below` of the entry that leads to their page."""
+    entries: list[dict[str, Any]] = []
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for place in open_places(request):
         url = _address_of(place)
-        if url:
-            here = _is_here(place, url, request.path)
-            entry = {"title": place.title, "url": url, "icon": place.icon, "here": here}
-            entries.append(entry)
+        if not url:
+            continue
+        below = groups.setdefault(place.url_name, [])
+        here = _is_here(place, url, request.path)
+        entry = {"title": place.title, "url": url, "icon": place.icon, "here": here}
+        entry |= {"about": place.about, "below": below}
+        groups.get(place.group, entries).append(entry)
+    for below in groups.values():
+        _keep_the_nearest(below)
+    for entry in entries:
+        is_below = any(inner["here"] for inner in entry["below"])
+        entry["current"] = "true" if is_below else "page"
     return entries
 
 
-def _open_places(request: HttpRequest) -> list[Place]:
+def _keep_the_nearest(entries: list[dict[str, Any]]) -> None:
+    """Of addresses that begin alike, one is where the reader is: the longest."""
+    here = [entry for entry in entries if entry["here"]]
+    nearest = max(here, key=lambda entry: len(entry["url"]), default=None)
+    for entry in here:
+        entry["here"] = entry is nearest
+
+
+def open_places(request: HttpRequest) -> list[Place]:
     """Without those that the reader could not open."""
     mine = None
     if _is_signed_in(request):

@@ -47,6 +47,7 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "scheduling-command": "cluster/",
     "session": "sessions/{number}/",
     "comparison": "comparisons/",
+    "insights": "cluster/",
     "forecasts": "forecasts/",
     "loans": "loans/",
     "usage": "usage/",

@@ -131,6 +131,7 @@ def present_job(row: JobRow) -> dict[str, Any]:
     placed = sum(row.members.get(phase, 0) for phase in _PLACED)
     whole = sum(row.members.values())
     return {
+        "pk": row.pk,
         "key": row.key,
         "name": row.name,
         "namespace": row.namespace,

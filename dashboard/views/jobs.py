@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -26,11 +26,13 @@ from scheduler.selectors.accounts.preferences import recent_runs
 from scheduler.selectors.jobs.groups import facets_of, facets_of_all, job_groups
 from scheduler.selectors.jobs.listing import (
     COUNTED_AT_MOST,
+    PAGE,
     JobPage,
     JobRow,
     count_up_to,
     job_page,
     jobs_matching,
+    last_of_each_page,
 )
 from scheduler.services.cluster.mirrored import how_to_change, may_be_changed_here
 
@@ -52,6 +54,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
     found = jobs_matching(query.conditions, access(request).readable)
     if query.problems:  # the rest of the filter would match more jobs than were meant
         found = found.none()
+    if request.headers.get("X-Rows"):
+        return _part_of_a_long_list(request, found)
     count = count_up_to(found)
     context = {
         "q": request.GET.get("q", ""),
@@ -75,15 +79,37 @@ def jobs(request: HttpRequest) -> HttpResponse:
     return render(request, "jobs/list.html", context)
 
 
-def _list_context(request: HttpRequest, found: QuerySet[PodGroup]) -> Context:
-    oldest_first = request.GET.get("sort") == "oldest"
-    rows = job_page(
+def _part_of_a_long_list(request: HttpRequest, found: QuerySet[PodGroup]) -> HttpResponse:
+    """For a page that is scrolled: where its slices end, or the rows of one slice and no more."""
+    if request.headers["X-Rows"] == "ends":
+        ends = last_of_each_page(found, oldest_first=_is_oldest_first(request))
+        return JsonResponse({"rows": ends.rows, "ends": ends.keys})
+    rows = _rows_of_page(request, found)
+    context = {"rows": _selectable_rows(request, rows), **_column_context(request)}
+    return render(request, "jobs/_rows.html", context)
+
+
+def _is_oldest_first(request: HttpRequest) -> bool:
+    return request.GET.get("sort") == "oldest"
+
+
+def _rows_of_page(request: HttpRequest, found: QuerySet[PodGroup]) -> JobPage:
+    return job_page(
         found,
         before=whole_number(request.GET.get("before", "")),
         after=whole_number(request.GET.get("after", "")),
-        oldest_first=oldest_first,
+        oldest_first=_is_oldest_first(request),
     )
-    selectable = [_selectable_row(request, row) for row in rows.rows]
+
+
+def _selectable_rows(request: HttpRequest, rows: JobPage) -> list[Context]:
+    return [_selectable_row(request, row) for row in rows.rows]
+
+
+def _list_context(request: HttpRequest, found: QuerySet[PodGroup]) -> Context:
+    oldest_first = _is_oldest_first(request)
+    rows = _rows_of_page(request, found)
+    selectable = _selectable_rows(request, rows)
     other_sort = "oldest"
     if oldest_first:
         other_sort = ""
@@ -94,6 +120,8 @@ def _list_context(request: HttpRequest, found: QuerySet[PodGroup]) -> Context:
         "matching": _count_words(count_up_to(found.exclude(job=None))),
         **_column_context(request),
         **_page_links(request, rows),
+        "is_long": bool(rows.older and not rows.newer),
+        "page_rows": PAGE,
         "oldest_first": oldest_first,
         "sort_url": _page_url(request, sort=other_sort),
         "verbs": VERBS.values(),

@@ -7,7 +7,7 @@ import { guardLeaving, watchForm } from "./form.js";
 import { watchJobPicks } from "./job-picks.js";
 import { listenToKeys } from "./keys.js";
 import { live } from "./live.js";
-import { showPresentTabs, watchCopyButtons, watchMenus } from "./menus.js";
+import { keepRailGroups, showPresentTabs, watchCopyButtons, watchMenus } from "./menus.js";
 import { watchPickers } from "./picker.js";
 import { showConnection } from "./pill.js";
 import { startQueueTree } from "./queue-table.js";
@@ -27,6 +27,7 @@ showFigures();
 watchMenus();
 watchCopyButtons();
 showPresentTabs();
+keepRailGroups();
 
 watchDialogs();
 watchDrawer();
@@ -35,6 +36,11 @@ watchForm(document.getElementById("queue-form"));
 guardLeaving();
 watchPickers();
 watchJobPicks();
+
+const longList = document.querySelector("[data-long-list]");
+if (longList) {
+  import("./long-list.js").then(({ startLongList }) => startLongList(longList));
+}
 
 // Charts need a library of their own, so only pages with a chart load it.
 if (document.getElementById("history")) {

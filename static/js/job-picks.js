@@ -4,7 +4,7 @@ export function watchJobPicks() {
   const form = document.getElementById("job-actions");
   const wholePage = form?.querySelector("[data-pick-all]");
   if (!wholePage) return; // who may command none of these jobs is offered nothing
-  const boxes = () => [...form.querySelectorAll('input[name="job"]:not(:disabled)')];
+  const boxes = () => [...form.querySelectorAll('input[type="checkbox"][name="job"]:enabled')];
   const show = () => showPicks(form, wholePage, boxes());
   form.addEventListener("change", (event) => {
     if (event.target === wholePage) tickAll(boxes(), wholePage.checked);
@@ -19,11 +19,13 @@ function tickAll(boxes, isTicked) {
 }
 
 function showPicks(form, wholePage, boxes) {
-  const picked = boxes.filter((box) => box.checked).length;
+  const here = boxes.filter((box) => box.checked).length;
+  const elsewhere = form.querySelectorAll('input[type="hidden"][name="job"]').length;
+  const picked = here + elsewhere; // rows far from the window are not in the page
   const isMatching = Boolean(form.querySelector("[data-pick-matching]")?.checked);
   form.querySelector("[data-picked]").textContent = pickedWords(picked, isMatching);
   form.querySelector("[data-when-picked]").hidden = !picked && !isMatching;
-  wholePage.checked = picked > 0 && picked === boxes.length;
+  wholePage.checked = here > 0 && here === boxes.length;
 }
 
 function pickedWords(picked, isMatching) {

@@ -40,7 +40,20 @@ async function copyFor(button) {
 /** On a phone the tabs and the bottom bar are wider than the page: the present one is in sight. */
 export function showPresentTabs() {
   for (const here of document.querySelectorAll(".tabs [aria-current], .rail [aria-current]")) {
+    if (!here.offsetParent) continue; // the bottom bar has no groups
     const strip = here.closest(".tabs, .rail");
     strip.scrollLeft = here.offsetLeft - (strip.clientWidth - here.offsetWidth) / 2;
+  }
+}
+
+/** A group of the left rail that somebody opened is open on the next page, too. */
+export function keepRailGroups() {
+  for (const group of document.querySelectorAll(".rail-group")) {
+    const key = `rail:${group.previousElementSibling.getAttribute("href")}`;
+    if (localStorage.getItem(key)) group.open = true;
+    group.querySelector("summary").addEventListener("click", () => {
+      if (group.open) localStorage.removeItem(key);
+      else localStorage.setItem(key, "open");
+    });
   }
 }

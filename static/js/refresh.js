@@ -89,12 +89,17 @@ function take(answer) {
   const restoreFocus = holdFocus();
   for (const part of document.querySelectorAll("[data-live-part]")) {
     const fresh = page.getElementById(part.id);
-    if (fresh) morph(part, fresh);
+    if (fresh && isToBePutIn(part, fresh)) morph(part, fresh);
   }
   restoreFocus();
   takeTitle(page.title);
   announce(document.body);
   document.dispatchEvent(new Event("refreshed")); // charts take the newest figures with it
+}
+
+/** A part that keeps more than the server sends takes what is new by itself. */
+function isToBePutIn(part, fresh) {
+  return part.dispatchEvent(new CustomEvent("fresh", { detail: fresh, cancelable: true }));
 }
 
 /** The number of notices in front of the title is site.js's. */

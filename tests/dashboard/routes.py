@@ -79,6 +79,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "session": ("/sessions/1/",),
     "scheduling-command": ("/sessions/-/pause/", "/sessions/-/resume/"),
     "comparison": ("/comparison/", "/comparison/?kind=all"),
+    "insights": ("/insights/",),
     "forecasts": ("/insights/forecasts/", "/insights/forecasts/?window=24h"),
     "cluster-timeline": (
         "/insights/timeline/",

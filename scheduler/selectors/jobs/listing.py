@@ -27,6 +27,7 @@ WAITING = ("Pending", "Inqueue")
 REASON_CODES = tuple(code.value for code in ReasonCode)
 PAGE = 50
 COUNTED_AT_MOST = 1000
+ENDS_AT_MOST = 4000  # pages of a list whose ends are told at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +344,24 @@ def job_page(
     if groups and has_newer:
         newer = groups[0].pk
     return JobPage(job_rows(groups), older, newer)
+
+
+@dataclass(frozen=True, slots=True)
+class PageEnds:
+    """How many rows a list has, and the key of the last row of each full page."""
+
+    rows: int
+    keys: tuple[int, ...]
+
+
+def last_of_each_page(found: QuerySet[PodGroup], *, oldest_first: bool = False) -> PageEnds:
+    """Of the first `ENDS_AT_MOST` pages. With them any page is found by key, however far down."""
+    order = "-pk"
+    if oldest_first:
+        order = "pk"
+    keys = found.order_by(order).values_list("pk", flat=True)[: ENDS_AT_MOST * PAGE]
+    numbers = list(keys)
+    return PageEnds(len(numbers), tuple(numbers[PAGE - 1 :: PAGE]))
 
 
 def _groups_below(rows: QuerySet[PodGroup], mark: int | None) -> list[PodGroup]:
