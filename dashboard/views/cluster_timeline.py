@@ -61,6 +61,7 @@ def timeline(request: HttpRequest) -> HttpResponseBase:
         "window": window,
         "ticks": ticks(window),
         "now_at": _now_at(window),
+        "drawn_at": timezone.now(),
         "queue": queue,
         "lanes": lanes_of(marks, reader, chosen),
         "all_lanes": LANES,

@@ -171,6 +171,15 @@ def test_a_year_of_history_takes_no_more_queries_and_few_marks():
     assert text(page).count('class="mark') <= 7 * 130
 
 
+def test_it_is_drawn_again_by_itself_while_it_holds_the_present():
+    present = text(signed_in("admin").get(f"{PAGE}?span=24h"))
+    past = text(signed_in("admin").get(f"{PAGE}?start=2026-01-01T00:00Z&end=2026-01-02T00:00Z"))
+
+    assert 'data-poll="30000"' in present
+    assert "data-poll" not in past
+    assert "drawn at" in past
+
+
 def test_the_same_marks_are_given_as_csv():
     evicted(2, timezone.now() - timedelta(minutes=5))
 
