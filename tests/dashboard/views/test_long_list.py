@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -27,7 +29,7 @@ def add(first: int, last: int, queue: str = "vision") -> list[PodGroup]:
     )
 
 
-def ask(who: str, part: str, **parameters: object):
+def ask(who: str, part: str, **parameters: Any) -> Any:
     return signed_in(who).get(
         "/jobs/", {"q": "namespace:many", **parameters}, headers={"X-Rows": part}
     )
