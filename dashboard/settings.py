@@ -180,6 +180,9 @@ def database() -> dict[str, Any]:
     else:
         config["CONN_HEALTH_CHECKS"] = True
         config["OPTIONS"] = {**UNTIL_SILENCE_IS_NOTICED, **dict(config.get("OPTIONS") or {})}
+        if env.bool("DATABASE_KEEPS_PLANS", default=True):
+            # Only cursors that ask for it prepare anything: scheduler/models/kept_plans.py.
+            config["OPTIONS"].setdefault("prepare_threshold", 5)
         keep_connections(config)
     return config
 

@@ -16,6 +16,8 @@ from typing import Any
 
 from django.db import connection
 
+from scheduler.models.kept_plans import cursor_that_keeps_plans
+
 Columns = Mapping[str, str]  # name -> PostgreSQL type
 
 # How SQLite reads a value of that PostgreSQL type out of JSON; the default is the plain value.
@@ -93,6 +95,13 @@ def execute(sql: str, parameters: Sequence[Any] = ()) -> int:
 
 def fetch(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
+        cursor.execute(sql, _adapt_parameters(parameters))
+        return list(cursor.fetchall())
+
+
+def fetch_as_planned(sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """The same for a fixed statement that is asked with every request: its plan is kept."""
+    with cursor_that_keeps_plans() as cursor:
         cursor.execute(sql, _adapt_parameters(parameters))
         return list(cursor.fetchall())
 

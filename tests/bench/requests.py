@@ -35,6 +35,7 @@ _BATCH = 10  # requests in one measurement: the clock of the processor is coarse
 def requests(scale: float, repetitions: int) -> list[Row]:
     """Medians, with the ratio to the empty view batch by batch and how far it spreads."""
     os.environ |= {"ALLOWED_HOSTS": "127.0.0.1", "SECURE_COOKIES": "0"}
+    os.environ["CONN_MAX_AGE"] = "86400"  # the server's process is the same throughout
     with a_database():
         asks = _asks(fill(scale))
         found: dict[str, list[Seconds]] = {name: [] for name in asks}

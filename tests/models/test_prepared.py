@@ -5,16 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Count
+from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import AuditEntry, Pod, PodClass, PodGroup, Queue
+from scheduler.models.bulk import fetch_as_planned
 from scheduler.models.prepared import Prepared, PreparedInsert, slot
 from tests.worlds import queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 COLUMNS = ("name", "uid", "created_at", "labels", "deserved", "reclaimable", "parent__name")
-BY_NAME = Prepared(lambda: Queue.objects.filter(name=slot("name")).values_list(*COLUMNS))
+
+
+def _by_name() -> Any:
+    return Queue.objects.filter(name=slot("name")).values_list(*COLUMNS)
+
+
+BY_NAME = Prepared(_by_name)
+BY_NAME_AS_PLANNED = Prepared(_by_name, keep_plan=True)
 CHILDREN = Prepared(
     lambda: (
         Queue.objects.filter(parent__name=slot("parent"))
@@ -25,15 +35,31 @@ CHILDREN = Prepared(
 )
 
 
-def test_rows_are_those_of_the_queryset_with_every_type_of_column():
+@pytest.mark.parametrize("by_name", [BY_NAME, BY_NAME_AS_PLANNED], ids=["written", "planned"])
+def test_rows_are_those_of_the_queryset_with_every_type_of_column(by_name: Prepared):
     queue("a", deserved={"cpu": "4"})
     queue("b", "a")
 
     for name in ("a", "b"):
-        assert BY_NAME.rows(name=name) == list(
+        assert by_name.rows(name=name) == list(
             Queue.objects.filter(name=name).values_list(*COLUMNS)
         )
-    assert BY_NAME.row(name="nobody") is None
+    assert by_name.row(name="nobody") is None
+
+
+def test_a_kept_plan_sees_what_was_written_since_and_fails_in_no_other_way():
+    queue("a")
+    for weight in range(1, 8):  # PostgreSQL makes a plan for all values after five
+        Queue.objects.filter(name="a").update(weight=weight)
+
+        rows = fetch_as_planned("SELECT weight FROM scheduler_queue WHERE name = %s", ["a"])
+
+        assert rows == [(weight,)]
+    with pytest.raises(DatabaseError), transaction.atomic():
+        fetch_as_planned("SELECT 1 FROM nowhere")
+    with CaptureQueriesContext(connection) as asked:
+        fetch_as_planned("SELECT weight FROM scheduler_queue WHERE name = %s", ["a"])
+    assert len(asked) == 1
 
 
 def test_groups_and_several_calls_with_other_values():

@@ -39,6 +39,7 @@ MOST_ITEMS = 1000
 _MOST_SEARCH_WORDS = 8
 _MOST_ORDERINGS = 4
 _TIMELESS = LIST_PARAMETERS | {"format"}
+_OF_FIRST_PAGES = frozenset({"page_size", "ordering", "format"})
 _STANDING = StandingAnswers()
 
 
@@ -121,7 +122,7 @@ class EndpointSet(ViewSetMixin, Endpoint):
         key = (token.pk, self.request.build_absolute_uri())
         answer = _STANDING.find(key, state)
         if answer is None:
-            answer = StandingAnswer(state, make().data.encode())
+            answer = StandingAnswer(state, *make().data.pieces)
             _STANDING.keep(key, answer)
         return StandingResponse(answer)
 
@@ -137,8 +138,18 @@ class EndpointSet(ViewSetMixin, Endpoint):
         """
         pages = CursorPages(self.request, self.ordering)
         columns = {"id", *(name.lstrip("-") for name in pages.ordering)} - {"pk"}
-        rows = query.annotate(**stamps).values(*columns, *joined, *stamps)
+        names = (*sorted(columns), *joined, *stamps)
+        if self._is_first_page_of_all:
+            everything = query.annotate(**stamps)
+            return pages, pages.read_first_rows(self.noun, everything, names)
+        rows = query.annotate(**stamps).values(*names)
         return pages, pages.read_rows(rows)
+
+    @property
+    def _is_first_page_of_all(self) -> bool:
+        """Nothing is looked for, and nothing is hidden from the caller."""
+        sees_all = self.access.visible is None and self.access.readable is None
+        return sees_all and self.request.query_params.keys() <= _OF_FIRST_PAGES
 
     @property
     def ordering(self) -> Names:

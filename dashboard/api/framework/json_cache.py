@@ -8,10 +8,11 @@ cache, and reads and writes only the others.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 _MOST_TEXTS: Final = 20_000
+_IN_ONE_PIECE: Final = 25
 _NEVER_WRITTEN: Final = (None, "")
 
 Stamps = Mapping[int, Hashable]
@@ -68,11 +69,21 @@ def as_json(value: Any) -> str:
 
 
 class JsonPage(str):
-    """A page of a list, already JSON."""
+    """A page of a list, already JSON. Its pieces, put together, are the page."""
 
-    __slots__ = ()
+    __slots__ = ("pieces",)
+    pieces: tuple[bytes, ...]
 
 
-def json_page(next_page: str | None, previous_page: str | None, texts: Iterable[str]) -> JsonPage:
+def json_page(next_page: str | None, previous_page: str | None, texts: Sequence[str]) -> JsonPage:
+    """Each piece has a few objects, so that most pieces of a long page stay what they were."""
     links = f'"next":{as_json(next_page)},"previous":{as_json(previous_page)}'
-    return JsonPage(f'{{{links},"results":[{",".join(texts)}]}}')
+    pieces = [f'{{{links},"results":[']
+    for start in range(0, len(texts), _IN_ONE_PIECE):
+        if start:
+            pieces.append(",")
+        pieces.append(",".join(texts[start : start + _IN_ONE_PIECE]))
+    pieces.append("]}")
+    page = JsonPage("".join(pieces))
+    page.pieces = tuple(piece.encode() for piece in pieces)
+    return page

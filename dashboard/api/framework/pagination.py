@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,10 +17,15 @@ from rest_framework.utils.urls import replace_query_param
 
 from dashboard.api.framework.errors import Refusal, bad_parameter
 from dashboard.api.framework.json_cache import JsonPage, json_page
+from scheduler.models.prepared import Prepared
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
 _LARGEST_INTEGER = 2**63 - 1
+_MOST_STATEMENTS = 32
+"""For first pages, by list, order and size."""
+
+_FIRST_PAGES: dict[Hashable, Prepared] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,27 @@ class CursorPages:
             rows.reverse()
         self._note_ends(rows, is_backward, has_more)
         return rows
+
+    def read_first_rows(
+        self, name: str, query: QuerySet[Any], columns: tuple[str, ...]
+    ) -> list[dict[str, Any]]:
+        """These columns of the first page of a query that is the same for all who give its name.
+
+        Its statement is written once.
+        """
+        order = tuple(self.ordering)
+        key = (name, order, columns, self.size)
+        statement = _FIRST_PAGES.get(key)
+        if statement is None:
+            rows = query.order_by(*order).values_list(*columns)[: self.size + 1]
+            statement = Prepared(lambda: rows, keep_plan=True)
+            if len(_FIRST_PAGES) >= _MOST_STATEMENTS:
+                _FIRST_PAGES.clear()
+            _FIRST_PAGES[key] = statement
+        found = [dict(zip(columns, row, strict=True)) for row in statement.rows()]
+        rows_of_page = found[: self.size]
+        self._note_ends(rows_of_page, False, len(found) > self.size)
+        return rows_of_page
 
     def _note_ends(self, rows: list[Any], is_backward: bool, has_more: bool) -> None:
         self.next: str | None = None

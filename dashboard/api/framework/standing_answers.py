@@ -13,8 +13,8 @@ import secrets
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Hashable
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Iterator
+from functools import cached_property, lru_cache
 from typing import Final
 
 from django.http import HttpResponse
@@ -25,12 +25,22 @@ _GZIP_HEAD: Final = b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff"
 """Deflated, with a file name, at no time, by no known system."""
 
 
-class StandingAnswer:
-    """The bytes of an answer in JSON, and the same compressed once somebody takes it so."""
+_SHORTEST_PIECE: Final = 4096
+"""What is shorter is compressed with what follows it."""
+_LAST_BLOCK: Final = b"\x03\x00"
+"""Ends what is deflated, and is empty."""
 
-    def __init__(self, state: str, content: bytes) -> None:
+
+class StandingAnswer:
+    """The bytes of an answer in JSON, and the same compressed once somebody takes it so.
+
+    Pieces of it that were in an answer before are not compressed again.
+    """
+
+    def __init__(self, state: str, *pieces: bytes) -> None:
         self.state = state
-        self.content = content
+        self.content = b"".join(pieces)
+        self._pieces = pieces
 
     def compressed(self) -> bytes:
         """With a file name of random length: the length must tell nothing (BREACH)."""
@@ -38,11 +48,28 @@ class StandingAnswer:
 
     @cached_property
     def _deflated(self) -> bytes:
-        packing = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
         length = len(self.content) & 0xFFFFFFFF
         ends = (zlib.crc32(self.content), length)
-        body = packing.compress(self.content) + packing.flush()
-        return body + b"".join(number.to_bytes(4, "little") for number in ends)
+        body = b"".join(_deflated_piece(piece) for piece in _long_pieces(self._pieces))
+        return body + _LAST_BLOCK + b"".join(number.to_bytes(4, "little") for number in ends)
+
+
+def _long_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    short = b""
+    for piece in pieces:
+        short += piece
+        if len(short) >= _SHORTEST_PIECE:
+            yield short
+            short = b""
+    if short:
+        yield short
+
+
+@lru_cache(maxsize=256)
+def _deflated_piece(piece: bytes) -> bytes:
+    """It refers to nothing before it, so it can stand between any others."""
+    packing = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return packing.compress(piece) + packing.flush(zlib.Z_FULL_FLUSH)
 
 
 class StandingAnswers:

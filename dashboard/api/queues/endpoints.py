@@ -71,9 +71,9 @@ def _stamps() -> dict[str, Any]:
 
 def _stamped(rows: Iterable[Mapping[str, Any]]) -> tuple[Stamps, ReadObjects]:
     counts = queue_counts()
-    stamps = {}
-    for row in rows:
-        stamps[row["id"]] = (row["spec"], row["now"], counts.of(row["id"]))
+    rows = [*rows]
+    counted = counts.all_of(row["id"] for row in rows)
+    stamps = {row["id"]: (row["spec"], row["now"], counted[row["id"]]) for row in rows}
     return stamps, partial(_objects, counts)
 
 

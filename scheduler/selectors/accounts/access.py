@@ -66,7 +66,7 @@ def _tokens_by_digest() -> QuerySet[Any, Any]:
     )
 
 
-_BY_DIGEST = Prepared(_tokens_by_digest)
+_BY_DIGEST = Prepared(_tokens_by_digest, keep_plan=True)
 
 
 def token_with_user(digest: str) -> ApiToken | None:
@@ -137,7 +137,7 @@ def _grants_of_user() -> QuerySet[Any, Any]:
     return Grant.objects.filter(own).order_by().values_list("queue__name", "role").distinct()
 
 
-_GRANTED = Prepared(_grants_of_user)
+_GRANTED = Prepared(_grants_of_user, keep_plan=True)
 _TREE = Prepared(lambda: Queue.objects.order_by().values_list("id", "name", "parent_id"))
 _TREE_WITH_DELETED = Prepared(
     lambda: Queue.with_deleted.order_by(F("deleted_at").asc(nulls_last=True)).values_list(

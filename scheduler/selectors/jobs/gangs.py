@@ -9,7 +9,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from scheduler.models import ClusterState, PodGroup
-from scheduler.models.bulk import fetch
+from scheduler.models.bulk import fetch_as_planned
 from scheduler.models.prepared import Prepared, slot
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 
@@ -35,7 +35,7 @@ def pods_by_phase(podgroups: Collection[int]) -> dict[int, PhaseCounts]:
         "SELECT podgroup_id, 'Pending', end_index - next_index FROM scheduler_unmadepods WHERE "
         f"{chosen}"
     )
-    for podgroup, phase, number in fetch(
+    for podgroup, phase, number in fetch_as_planned(
         f"{made} UNION ALL {unmade}", [ids_parameter(podgroups)] * 2
     ):
         own = counts.setdefault(podgroup, {})
@@ -85,7 +85,7 @@ def _standing() -> QuerySet[Any, Any]:
     )
 
 
-_BY_NAME = Prepared(_standing)
+_BY_NAME = Prepared(_standing, keep_plan=True)
 
 
 def place_in_line(namespace: str, name: str) -> dict[str, Any] | None:

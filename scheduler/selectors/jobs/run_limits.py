@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from scheduler.admission.rules.backlogs import LongestRun
 from scheduler.models import Job
-from scheduler.models.bulk import fetch
+from scheduler.models.bulk import fetch_as_planned
 
 _LIMITED = """
 WITH RECURSIVE limited AS (
@@ -43,7 +43,7 @@ RunLimits = Mapping[int, LongestRun]
 def run_limits() -> dict[int, LongestRun]:
     """By queue id, the strictest that applies; queues without any are left out."""
     found = {}
-    for queue, seconds, named_by in fetch(_LIMITED, []):
+    for queue, seconds, named_by in fetch_as_planned(_LIMITED, []):
         found[queue] = LongestRun(seconds, named_by)
     return found
 

@@ -53,7 +53,7 @@ def _starts_by_ids() -> QuerySet[Any, Any]:
     return ExpectedStart.objects.filter(chosen).order_by().values_list(*_columns_of_starts())
 
 
-_EXPECTED = Prepared(_starts_by_ids)
+_EXPECTED = Prepared(_starts_by_ids, keep_plan=True)
 
 
 def starts_of_waiting(groups: Iterable[PodGroup | None]) -> dict[int, ExpectedStart]:

@@ -50,4 +50,4 @@ def _jobs_by_ids() -> QuerySet[Any, Any]:
     )
 
 
-_BY_IDS = Prepared(_jobs_by_ids)
+_BY_IDS = Prepared(_jobs_by_ids, keep_plan=True)

@@ -8,7 +8,7 @@ and each text is read once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from scheduler.domain.queue_fields import (
     names_of,
 )
 from scheduler.models import Queue
-from scheduler.models.bulk import fetch
+from scheduler.models.bulk import fetch_as_planned
 from scheduler.models.prepared import Prepared, condition_with_slot
 from scheduler.scenarios.policies import min_run_seconds_of, policy_of
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
@@ -111,7 +111,7 @@ def _value_names() -> tuple[str, ...]:
     return (*_PLAIN, *texts, *(f"now_{name}" for name in _FIGURES))
 
 
-_VALUES_BY_IDS = Prepared(_values_by_ids)
+_VALUES_BY_IDS = Prepared(_values_by_ids, keep_plan=True)
 
 
 def values_of_queues(ids: Iterable[int]) -> list[dict[str, Any]]:
@@ -167,6 +167,17 @@ class QueueCounts:
             self.limits_of(queue_id),
         )
 
+    def all_of(self, queue_ids: Iterable[int]) -> dict[int, Hashable]:
+        """The same of many queues at once: most have nothing of their own."""
+        usual = self.of(0)
+        special: set[int] = set()
+        for counts in (self.own, self.subtree, self.jobs, self.min_run, self.limits):
+            special.update(counts)
+        found: dict[int, Hashable] = dict.fromkeys(queue_ids, usual)
+        for queue_id in special & found.keys():
+            found[queue_id] = self.of(queue_id)
+        return found
+
     def limits_of(self, queue_id: int) -> tuple[LimitNow, ...]:
         return self.limits.get(queue_id, ())
 
@@ -184,9 +195,15 @@ class QueueCounts:
 
 
 _OWN_LIMITS = " UNION ALL ".join(
-    f"SELECT id, {place} AS place, {field.name} AS most, name AS named_by FROM scheduler_queue "
-    f"WHERE deleted_at IS NULL AND {field.name} IS NOT NULL"
+    f"SELECT id, {place} AS place, {field.name} AS most, name AS named_by FROM limiting "
+    f"WHERE {field.name} IS NOT NULL"
     for place, field in enumerate(LIMIT_FIELDS)
+)
+# Queues that name any limit, found by one look at all queues.
+_LIMITING = (
+    f"SELECT id, name, {', '.join(field.name for field in LIMIT_FIELDS)} FROM scheduler_queue "
+    "WHERE deleted_at IS NULL AND "
+    f"({' OR '.join(f'{field.name} IS NOT NULL' for field in LIMIT_FIELDS)})"
 )
 # The queues, the gangs, the jobs and what is inherited in one question: asking five times takes
 # longer than what is asked.
@@ -208,6 +225,8 @@ WITH RECURSIVE gangs AS (
   SELECT below.id, min_run.seconds, min_run.named_by FROM scheduler_queue below
   JOIN min_run ON below.parent_id = min_run.id
   WHERE below.deleted_at IS NULL AND below.min_run_seconds IS NULL
+), limiting AS (
+  {limiting}
 ), own_limits AS (
   {own_limits}
 ), limited AS (
@@ -231,10 +250,12 @@ SELECT 'policy', 0, 0, policy.text, 0 FROM scheduler_clusterstate state
 JOIN scheduler_policyversion policy ON policy.id = state.policy_id
 """
 _OF_THE_TREE = _COUNTED.format(
+    limiting=_LIMITING,
     own_limits=_OWN_LIMITS,
     queues="SELECT 'queue', id, parent_id, name, 0 FROM scheduler_queue WHERE deleted_at IS NULL",
 )
 _OF_THOSE_WITH_GANGS = _COUNTED.format(
+    limiting=_LIMITING,
     own_limits=_OWN_LIMITS,
     queues="SELECT 'queue', id, parent_id, '', 0 FROM with_gangs",
 )
@@ -253,7 +274,7 @@ def tree_counts() -> QueueCounts:
 def _counts(sql: str) -> QueueCounts:
     kinds = ("queue", "gang", "job", "min run", "limit", "policy")
     found: dict[str, list[tuple[Any, ...]]] = {kind: [] for kind in kinds}
-    for kind, *row in fetch(sql):
+    for kind, *row in fetch_as_planned(sql):
         found[kind].append(tuple(row))
     names = {}
     parents = {}

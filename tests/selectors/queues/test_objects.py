@@ -36,6 +36,7 @@ def test_counts_are_those_of_the_whole_tree_and_idle_queues_are_not_looked_at():
     assert {name: few.of(key) for name, key in keys.items()} == {
         name: all_of_them.of(key) for name, key in keys.items()
     }
+    assert few.all_of(keys.values()) == {key: few.of(key) for key in keys.values()}
     assert few.gangs_below(keys["p"]) == (1, 0, 2, 0, 1)
     assert few.parents.keys() == {keys[name] for name in ("root", "p", "a", "b", "c")}
     assert all_of_them.names == {key: name for name, key in keys.items()}

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.api.framework.standing_answers import StandingAnswer, StandingAnswers
-from scheduler.models import ApiToken, Grant, Queue
+from scheduler.models import ApiToken, Grant, PodGroup, Queue
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.accounts.grants import grant_role
 from tests.dashboard.api.conftest import Caller, queue
@@ -83,6 +83,40 @@ def test_a_changed_row_is_in_the_next_answer(viewer: Caller):
 
 
 @pytest.mark.both_databases
+def test_what_others_wrote_is_in_the_next_whole_list(admin: Caller):
+    """Whoever sees everything is answered by a statement that was written for an earlier list."""
+    admin.post("queues/", [queue("a"), queue("b")])
+    root = Queue.objects.get(name="root")
+    first = _names(admin)
+    assert _names(admin) == first
+
+    _elsewhere(lambda: Queue.objects.create(name="c", parent=root))
+    assert _names(admin) == sorted([*first, "c"])
+
+    _elsewhere(lambda: Queue.objects.filter(name="c").update(deleted_at=timezone.now()))
+    assert _names(admin) == first
+
+    _elsewhere(lambda: PodGroup.objects.create(name="g", queue=Queue.objects.get(name="b")))
+    by_name = {item["metadata"]["name"]: item for item in admin.get("queues/")["results"]}
+    assert [by_name[name]["status"]["pending"] for name in ("a", "b")] == [0, 1]
+
+
+@pytest.mark.both_databases
+def test_first_pages_of_each_order_and_size_are_their_own(admin: Caller):
+    admin.post("queues/", [queue("a"), queue("b"), queue("c")])
+    names = _names(admin)
+
+    for _ in range(2):
+        backwards = admin.get("queues/?ordering=-name")
+        assert [item["metadata"]["name"] for item in backwards["results"]] == names[::-1]
+        assert backwards["next"] is None
+        small = admin.get("queues/?page_size=2")
+        assert [item["metadata"]["name"] for item in small["results"]] == names[:2]
+        assert "cursor=" in small["next"]
+        assert _names(admin) == names
+
+
+@pytest.mark.both_databases
 def test_a_token_whose_time_is_over_fails_though_nothing_was_written(
     viewer: Caller, monkeypatch: pytest.MonkeyPatch
 ):
@@ -120,6 +154,15 @@ def test_its_compressed_form_is_the_same_text():
     answer = StandingAnswer("state", b'{"results":[]}' * 5000)
 
     assert gzip.decompress(answer.compressed()) == answer.content
+
+
+def test_an_answer_with_a_changed_piece_is_compressed_to_its_own_text():
+    pieces = [f'{{"name":"team-{number}"}}'.encode() * 300 for number in range(8)]
+    before = StandingAnswer("1", b"[", *pieces, b"]")
+    after = StandingAnswer("2", b"[", *pieces[:3], b"other" * 2000, *pieces[4:], b"]")
+
+    for answer in (before, after, StandingAnswer("3", b""), StandingAnswer("4", b"short")):
+        assert gzip.decompress(answer.compressed()) == answer.content
 
 
 def test_the_answer_that_was_asked_for_longest_ago_goes_first():

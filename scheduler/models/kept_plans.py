@@ -1,0 +1,27 @@
+"""Cursors whose statements PostgreSQL plans once for each connection.
+
+Django writes values into the text of a statement, so that every one is read and planned anew. Here
+the text stays the same, and the values follow it. Which connections may keep plans is a setting
+(`DATABASE_KEEPS_PLANS`): a pooler between us and the server may give the next statement to another
+connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+
+class _PlanningOnce(psycopg.Cursor[Any]):
+    def execute(self, query: Any, params: Any = None, **more: Any) -> Any:
+        return super().execute(query, params, **{**more, "prepare": True})
+
+
+def cursor_that_keeps_plans() -> Any:
+    """As `connection.cursor()`, whose checks and records it has."""
+    cursor = connection.cursor()
+    if connection.vendor == "postgresql":
+        cursor.cursor = _PlanningOnce(connection.connection)
+    return cursor
