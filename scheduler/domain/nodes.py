@@ -84,6 +84,11 @@ class NodeTable:
         """Row number by name."""
         return {name: row for row, name in enumerate(self.names)}
 
+    @cached_property
+    def has_taints(self) -> bool:
+        """Whether any node has one."""
+        return any(self.taints)
+
     @classmethod
     def build(cls, nodes: Iterable[Node], resources: Sequence[str]) -> NodeTable:
         ordered = sorted(nodes, key=attrgetter("name"))

@@ -442,13 +442,13 @@ def _add(sums: Amounts, row: Ints, request: Amounts, mask: Mask, sign: int) -> N
 
 def sums_by(keys: Ints | Rows, amounts: Amounts, length: int) -> Amounts:
     """The lines of `amounts` added up by their key, one line for each key below `length`."""
-    sums = np.zeros((length, amounts.shape[1]), dtype=np.int64)
+    sums = np.zeros((amounts.shape[1], length), dtype=np.int64)
     if len(keys):
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-        sums[ordered[starts]] = np.add.reduceat(amounts[order], starts, axis=0)
-    return sums
+        places = np.asarray(keys, dtype=np.intp)
+        for column, total in zip(amounts.T, sums, strict=True):
+            # A run of memory at a time: many times as fast as all columns at once, or as sorting.
+            np.add.at(total, places, np.ascontiguousarray(column))
+    return np.ascontiguousarray(sums.T)
 
 
 def length_before(mask: Mask) -> int:

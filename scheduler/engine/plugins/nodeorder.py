@@ -92,7 +92,7 @@ class NodeOrder(Plugin):
                 for name, labels in zip(nodes.names, nodes.labels, strict=True)
             ]
             scores += self.affinity * _scaled(np.array(weights, dtype=np.float64))
-        if self.toleration and any(nodes.taints):
+        if self.toleration and nodes.has_taints:
             avoided = [
                 untolerated_preferences(taints, constraint.tolerations) for taints in nodes.taints
             ]

@@ -21,7 +21,7 @@ def suitable_nodes(constraint: Constraint, nodes: NodeTable) -> Mask:
     mask = np.ones(len(nodes), dtype=np.bool_)
     if nodes.unschedulable.any() and not tolerates(constraint.tolerations, _UNSCHEDULABLE):
         mask &= ~nodes.unschedulable
-    if any(nodes.taints):
+    if nodes.has_taints:
         mask &= tolerated_nodes(constraint, nodes)
     if constraint.node_selector or constraint.required:
         mask &= selected_nodes(constraint, nodes)

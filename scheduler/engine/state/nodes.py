@@ -185,7 +185,7 @@ class NodeScores:
         changed = np.array(sorted(set(touched[seen:])), dtype=np.intp)
         return changed[self.suitable[changed]]
 
-    def _free(self, nodes: Rows) -> Amounts:
+    def _free(self, nodes: Columns) -> Amounts:
         free = self.node_table.free(nodes)
         if self._block is None:
             return free
@@ -198,14 +198,19 @@ class NodeScores:
         return future - self._block[:, nodes]
 
     def _write(self, scores: Scores, nodes: Rows) -> None:
-        fitting = nodes[fits(self._free(nodes), self.request)]
+        is_all = len(nodes) == len(scores)
+        free = self._free(slice(None) if is_all else nodes)  # all of them need not be picked
+        fitting = nodes[fits(free, self.request)]
         scores[nodes] = -np.inf
         scores[fitting] = self._score(fitting)
 
     def _score(self, nodes: Rows) -> Scores:
         if self.scorer is None or not len(nodes):
             return np.zeros(len(nodes))
-        return self.scorer(self.pod_class, self.node_table.used[:, nodes], nodes)
+        used = self.node_table.used
+        if len(nodes) < len(self.suitable):
+            used = used[:, nodes]
+        return self.scorer(self.pod_class, used, nodes)
 
     @cached_property
     def fits_an_empty_node(self) -> bool:
@@ -250,17 +255,12 @@ class NodeScores:
         if len(nodes) > _FEW:
             return False
         self._seen["scores"] = len(touched)
-        changed = [node for node in nodes if self._is_suitable[node]]
+        changed = [node for node in nodes if self.suitable[node]]
         for node in changed:
             scores[node] = self._remembered_score(node)
         if self._leading_nodes.is_in_use and changed:
             self._leading_nodes.follow(scores, np.array(sorted(changed), dtype=np.intp))
         return True
-
-    @cached_property
-    def _is_suitable(self) -> list[bool]:
-        suitable: list[bool] = self.suitable.tolist()
-        return suitable
 
     @property
     def _may_remember(self) -> bool:
@@ -277,7 +277,7 @@ class NodeScores:
         """
         whole = self.node_table.allocatable[:, node].tolist()
         used = self.node_table.used[:, node].tolist()
-        key = (*whole, *used, self._fixed_scores[node])
+        key = (*whole, *used, self._fixed_scores.item(node))
         score = self._remembered.get(key)
         if score is None:
             score = -np.inf
@@ -293,10 +293,9 @@ class NodeScores:
         return [(dim, amount) for dim, amount in amounts if amount > 0]
 
     @cached_property
-    def _fixed_scores(self) -> list[float]:
+    def _fixed_scores(self) -> Scores:
         assert self.scorer is not None  # asked before
-        fixed: list[float] = self.scorer.fixed(self.pod_class, len(self.suitable)).tolist()
-        return fixed
+        return self.scorer.fixed(self.pod_class, len(self.suitable))
 
     def best_node(self) -> int:
         """The best node with room now, the first by name among equals; -1 if there is none."""

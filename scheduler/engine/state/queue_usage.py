@@ -6,7 +6,7 @@ from itertools import count
 
 import numpy as np
 
-from scheduler.domain.codes import PhaseCode
+from scheduler.domain.codes import PhaseCode, StatusCode
 from scheduler.domain.nodes import Amounts
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import IS_ALLOCATED, Rows, sums_by
@@ -34,18 +34,17 @@ class QueueUsage:
         rows = np.flatnonzero(groups.alive & (groups.queue >= 0))
         queues = groups.queue[rows]
         self.gangs = np.bincount(queues, minlength=len(queue_tree))
-        allocated = sums.group_allocated[rows]
-        pending = sums.group_pending[rows]
-        is_held = specs.held[queues][:, None]
+        allocated = sums_by(queues, sums.group_allocated[rows], len(queue_tree))
+        waiting, held = _pending_amounts(snapshot, rows, specs)
         parts = (
             allocated,
-            allocated + np.where(is_held, 0, pending),
-            np.where(is_held, pending, 0),
-            inqueue_amounts(snapshot, rows),
-            elastic_amounts(snapshot, rows),
+            allocated + waiting,
+            held,
+            sums_by(queues, inqueue_amounts(snapshot, rows), len(queue_tree)),
+            sums_by(queues, elastic_amounts(snapshot, rows), len(queue_tree)),
         )
-        # All of them at once: side by side in one table, summed by queue and up the tree.
-        table = sums_by(queues, np.concatenate(parts, axis=1), len(queue_tree))
+        # All of them at once: side by side in one table, summed up the tree.
+        table = np.concatenate(parts, axis=1)
         queue_tree.add_up(table)
         self.allocated, self.request, self.held, self.inqueue, self.elastic = (
             np.ascontiguousarray(part) for part in np.split(table, len(parts), axis=1)
@@ -78,6 +77,23 @@ class QueueUsage:
         self.inqueue[self.queue_tree.path(queue)] += amount
 
 
+def _pending_amounts(snapshot: Snapshot, rows: Rows, specs: QueueSpecs) -> tuple[Amounts, Amounts]:
+    """What pods that wait ask for, by queue: in queues that may have it, and in suspended ones.
+
+    Few podgroups have pods that wait.
+    """
+    sums = snapshot.aggregates
+    waiting = rows[sums.group_counts[rows, StatusCode.PENDING] > 0]
+    queues = snapshot.groups.queue[waiting]
+    pending = sums.group_pending[waiting]
+    is_held = specs.held[queues]
+    length = len(specs.held) - 1
+    return (
+        sums_by(queues[~is_held], pending[~is_held], length),
+        sums_by(queues[is_held], pending[is_held], length),
+    )
+
+
 def inqueue_amounts(snapshot: Snapshot, rows: Rows) -> Amounts:
     """What these podgroups may still take of their minResources, if they are admitted: all Inqueue
     ones, and Running ones that have their gang.
@@ -90,8 +106,11 @@ def inqueue_amounts(snapshot: Snapshot, rows: Rows) -> Amounts:
         (phase == PhaseCode.RUNNING) & (placed >= groups.min_member[rows])
     )
     counts &= groups.has_min_resources[rows]
-    missing = np.maximum(0, groups.min_resources[rows] - sums.group_allocated[rows])
-    return np.where(counts[:, None], missing, 0)
+    amounts: Amounts = np.zeros((len(rows), len(snapshot.resources)), dtype=np.int64)
+    counted = rows[counts]
+    missing = groups.min_resources[counted] - sums.group_allocated[counted]
+    amounts[counts] = np.maximum(0, missing)
+    return amounts
 
 
 def elastic_amounts(snapshot: Snapshot, rows: Rows) -> Amounts:
