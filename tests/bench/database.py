@@ -19,6 +19,7 @@ from tests.bench.measuring import Timing, interleaved
 
 Row = dict[str, object]
 
+_PODS_AT_ONCE = 200_000  # one value of PostgreSQL has at most 256 MB
 LARGE = Size(nodes=10_000, pending=10_000, running=100_000)
 
 
@@ -87,7 +88,9 @@ def fill(cluster: Cluster) -> None:
         ),
     )
     now = timezone.now()
-    _insert_pods([_pod_row(pod, groups, classes, nodes, now) for pod in cluster.pods])
+    for first in range(0, len(cluster.pods), _PODS_AT_ONCE):
+        pods = cluster.pods[first : first + _PODS_AT_ONCE]
+        _insert_pods([_pod_row(pod, groups, classes, nodes, now) for pod in pods])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
 

@@ -18,6 +18,7 @@ from tests.bench.api import api
 from tests.bench.clusters import Size, busy, contended, roomy, singles, takers
 from tests.bench.database import sessions_end_to_end
 from tests.bench.database_growth import database_growth
+from tests.bench.large import large, large_database
 from tests.bench.measuring import Timing, after, interleaved, peak_memory
 from tests.bench.mirror import mirror
 from tests.bench.quality import quality
@@ -301,6 +302,8 @@ PARTS: dict[str, Part] = {
     "quality": quality,
     "database": sessions_end_to_end,
     "database-growth": database_growth,
+    "large": large,
+    "large-database": large_database,
     "submits": submits,
     "api": api,
     "requests": requests,
