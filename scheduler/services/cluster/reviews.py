@@ -72,7 +72,7 @@ def defaults_now(kind: str, request: Request) -> tuple[Verdict, Defaults]:
         defaults = [*defaults, *_state_kept(request.new)]
     if kind in ("jobs", "podgroups") and verdict.allowed:
         defaults = [*defaults, *_owner_noted(kind, request)]
-        verdict = replace(verdict, notices=(*verdict.notices, *_told_of_owner(request)))
+        verdict = replace(verdict, notices=(*verdict.notices, *_owner_notices(request)))
     return verdict, defaults
 
 
@@ -95,7 +95,7 @@ def _is_for_others(kind: str, request: Request) -> bool:
     return _is_controller(request) or _is_by_console(request)
 
 
-def _told_of_owner(request: Request) -> Iterable[Notice]:
+def _owner_notices(request: Request) -> Iterable[Notice]:
     """A controller that is not known as one would lose the owners of its jobs without a word."""
     named = _owner_in(request.new)
     owner = _owner_of(request)
