@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from scheduler.domain.queue_fields import METADATA_FIELDS, ChangedBy, field_names
+from scheduler.domain.queue_fields import METADATA_FIELDS, QUEUE_FIELDS, ChangedBy, field_names
 from scheduler.domain.queues import ROOT, QueueSpec
 
 
@@ -324,8 +324,9 @@ def require_queue_change(access: Access, old: QueueSpec, new: QueueSpec) -> None
 
 def _require_parent(access: Access, parent: str, queue: str, fields: list[str]) -> None:
     if not access.may(Permission.ADMINISTER, parent):
+        keys = [field.key for field in QUEUE_FIELDS if field.name in fields]
         raise access.refusal(
             Permission.ADMINISTER,
             parent,
-            f"change the {', '.join(fields)} of {queue}, which is below it",
+            f"change the {', '.join(keys)} of {queue}, which is below it",
         )

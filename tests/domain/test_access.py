@@ -116,3 +116,11 @@ def test_who_may_change_what_of_a_queue(change: dict[str, object], needs: str):
     if needs == "b":
         with pytest.raises(Forbidden, match="on the queue b"):
             require_queue_change(admins["a"], old, new)
+
+
+def test_a_refused_field_is_named_as_manifests_have_it():
+    old = QueueSpec("a1", parent="a")
+    new = replace(old, parent="b", max_pods_per_job=5)
+
+    with pytest.raises(Forbidden, match="to change the parent, maxPodsPerJob of a1"):
+        require_queue_change(access(a1=Role.ADMIN), old, new)
