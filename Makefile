@@ -77,9 +77,9 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 metrics:
 	@python3 tests/tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
 
-# Ten minutes. The part that compares decisions takes half an hour more: QUALITY=1
+# Ten minutes. More time is needed to compare decisions, QUALITY=1 (half an hour), and for very large clusters, LARGE=1.
 bench: $(DEV_STAMP)
-	$(PY) -m tests.bench --save $(if $(QUALITY),,--skip quality)
+	$(PY) -m tests.bench --save $(if $(QUALITY),,--skip quality) $(if $(LARGE),,--skip large --skip large-database)
 	$(PYTEST) tests/bench -q -s
 
 bench-compare: $(DEV_STAMP)

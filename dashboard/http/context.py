@@ -208,7 +208,7 @@ def _navigation(request: HttpRequest) -> list[dict[str, Any]]:
             continue
         below = groups.setdefault(place.url_name, [])
         here = _is_here(place, url, request.path)
-        entry = {"title": place.title, "url": url, "icon": place.icon, "here": here}
+        entry: dict[str, Any] = {"title": place.title, "url": url, "icon": place.icon, "here": here}
         entry |= {"about": place.about, "below": below}
         groups.get(place.group, entries).append(entry)
     for below in groups.values():
