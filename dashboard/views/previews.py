@@ -20,6 +20,7 @@ from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.documents import DocumentError, read_documents
 from scheduler.domain.access import Permission
+from scheduler.domain.change_sets import POLICY
 from scheduler.models import Preview
 from scheduler.selectors.change_sets.still_there import gangs_still_there, queues_still_there
 from scheduler.services.change_sets.preview_runs import cancel_preview, start_preview
@@ -92,7 +93,7 @@ def question_words(row: Preview) -> str:
     if row.change_set is not None:
         words.append(row.change_set.name)
     elif row.items:
-        words += [f"{item['kind']} {item['name']}" for item in row.items[:3]]
+        words += [_item_words(item) for item in row.items[:3]]
     for job in row.jobs[:3]:
         words.append(f"job {job['metadata']['name']}")
     for name in row.lost_nodes[:3]:
@@ -105,6 +106,12 @@ def question_words(row: Preview) -> str:
     if asked > len(words):
         words.append(f"{asked - len(words)} more")
     return ", ".join(words)
+
+
+def _item_words(item: dict[str, Any]) -> str:
+    if item["kind"] == POLICY:
+        return "the policy"  # there is one
+    return f"{item['kind']} {item['name']}"
 
 
 def preview_context(preview: Preview | None) -> Context:

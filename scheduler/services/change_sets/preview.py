@@ -19,13 +19,13 @@ from scheduler.domain.change_sets import NODE, POLICY, POLICY_TEXT, QUEUE, Chang
 from scheduler.domain.lifecycle import derive
 from scheduler.domain.nodes import NodeTable
 from scheduler.domain.previews import Loss, Prospect, Share
-from scheduler.domain.queues import QueueState, QueueTree
-from scheduler.domain.resources import Resources
+from scheduler.domain.queues import ROOT, QueueState, QueueTree
+from scheduler.domain.resources import Resources, total
 from scheduler.domain.snapshot import Queue, Snapshot
 from scheduler.domain.tables import NO_NODE, Floats
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.decisions import QueueFigures
-from scheduler.engine.policy import Policy
+from scheduler.engine.decisions import Outcome, QueueFigures
+from scheduler.engine.policy import Flag, Policy
 from scheduler.models import ClusterState
 from scheduler.scenarios.policies import policy_of
 from scheduler.selectors.change_sets.nodes_after import nodes_after
@@ -95,11 +95,11 @@ def scene_after(now: Scene, asked: Question, by: Actor) -> Scene:
     snapshot = now.snapshot.copy()
     tree, facts = admission_scene()
     states = facts.states
-    total = total_after(asked.items, asked.lost_nodes)
+    all_nodes = total_after(asked.items, asked.lost_nodes)
     notices = tree_notices(tree, facts)
     queues = of_kind(asked.items, QUEUE)
     if queues:
-        tree, states = _replace_queues(snapshot, queues, by, total)
+        tree, states = _replace_queues(snapshot, queues, by, all_nodes)
         by = with_new_queues(by, tree)
     _replace_nodes(snapshot, asked)
     policy = now.policy
@@ -112,14 +112,17 @@ def scene_after(now: Scene, asked: Question, by: Actor) -> Scene:
         jobs=jobs,
         strange=_put_in_all(snapshot, jobs),
         by=by,
-        notices=_new_notices(notices, tree_notices(tree, replace(facts, total=total))),
+        notices=(
+            *_new_notices(notices, tree_notices(tree, replace(facts, total=all_nodes))),
+            *_notices_of_policy(now.policy, policy),
+        ),
     )
 
 
 def _replace_queues(
-    snapshot: Snapshot, queues: tuple[ChangeItem, ...], by: Actor, total: Resources | None
+    snapshot: Snapshot, queues: tuple[ChangeItem, ...], by: Actor, all_nodes: Resources | None
 ) -> tuple[QueueTree, dict[str, QueueState]]:
-    planned = plan_queues(queues, by, total)
+    planned = plan_queues(queues, by, all_nodes)
     standings = derive(planned.tree, planned.facts.live_podgroups, planned.facts.unknown)
     found = []
     states = {}
@@ -160,6 +163,16 @@ def _new_notices(
         known = {notice.code for notice in before.get(name, ())}
         found += [notice for notice in notices if notice.code not in known]
     return tuple(found)
+
+
+def _notices_of_policy(before: Policy, after: Policy) -> tuple[Notice, ...]:
+    if follows_tree(after) or not follows_tree(before):
+        return ()
+    message = (
+        "The policy does not follow the tree of queues: limits and shares of a queue do not hold "
+        "for the queues below it. To keep them, write enableHierarchy: true beside capacity."
+    )
+    return (Notice("policy_without_tree", ROOT, message),)
 
 
 def _send_home(snapshot: Snapshot, lost_nodes: Collection[str]) -> None:
@@ -217,7 +230,7 @@ def _prospect(ahead: Ahead, scene: Scene) -> Prospect:
             Loss(eviction.pod, eviction.podgroup, eviction.queue, eviction.beneficiary, at)
         )
     return Prospect(
-        shares={name: _share(figures) for name, figures in ahead.first.queues.items()},
+        shares=_shares(ahead.first, scene),
         starts=starts,
         waiting=frozenset(ahead.waiting),
         losses=tuple(losses),
@@ -236,6 +249,26 @@ def _reasons(ahead: Ahead, scene: Scene) -> dict[str, tuple[str, str]]:
         if reason is not None:
             found[key_of(job)] = (reason.code.value, reason.message)
     return found
+
+
+def _shares(outcome: Outcome, scene: Scene) -> dict[str, Share]:
+    """By queue. A policy without the tree counts no pods below a queue for it; a reader does."""
+    shares = {name: _share(figures) for name, figures in outcome.queues.items()}
+    if follows_tree(scene.policy):
+        return shares
+    parents = {queue.name: queue.spec.parent for queue in scene.snapshot.queues}
+    parts = {name: [share.allocated] for name, share in shares.items()}
+    for name, share in shares.items():
+        above = parents[name]
+        while above:
+            parts[above].append(share.allocated)
+            above = parents[above]
+    return {name: replace(share, allocated=total(parts[name])) for name, share in shares.items()}
+
+
+def follows_tree(policy: Policy) -> bool:
+    """Whether its plugins look at the tree of queues."""
+    return any(policy.enables(config, Flag.HIERARCHY) for tier in policy.tiers for config in tier)
 
 
 def _share(figures: QueueFigures) -> Share:

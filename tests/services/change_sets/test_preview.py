@@ -14,6 +14,7 @@ from scheduler.domain.change_sets import Crossed
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.previews import as_json
+from scheduler.domain.resources import total
 from scheduler.engine import run_session as decide
 from scheduler.engine.decisions import Outcome
 from scheduler.models import Node
@@ -150,6 +151,27 @@ def test_a_preview_writes_nothing_and_says_what_changes():
     assert exported() == before
     assert told["queues"]
     assert {"queue", "deserved", "allocated", "belowGuarantee"} <= set(told["queues"][0])
+
+
+def test_a_queue_has_what_queues_below_it_have_also_by_a_policy_without_the_tree():
+    build_cluster(nodes=2)
+    refresh_states()
+    history = History(7)
+    for _ in range(20):
+        history.submit()
+    run_session()
+    items = create_change_set("tried", [policy(POLICY + CAPACITY)]).changes
+
+    now = scene_now()
+    then = scene_after(now, Question(items), SYSTEM)
+    shares = prospect_of(then, 1, now.snapshot.groups.expected_seconds).shares
+
+    below = shares["a1"].allocated + shares["a2"].allocated
+    assert not below.is_empty
+    assert shares["a"].allocated == below
+    leaves = [share.allocated for name, share in shares.items() if name not in ("root", "a")]
+    assert shares["root"].allocated == total(leaves)
+    assert [notice.code for notice in then.notices] == ["policy_without_tree"]
 
 
 def test_pods_of_a_lost_node_wait_again():
