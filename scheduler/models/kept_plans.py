@@ -18,6 +18,10 @@ class _PlanningOnce(psycopg.Cursor[Any]):
     def execute(self, query: Any, params: Any = None, **more: Any) -> Any:
         return super().execute(query, params, **{**more, "prepare": True})
 
+    def _send_query_prepared(self, name: bytes, pgq: Any, **more: Any) -> None:
+        self._query = pgq  # Django's records say what was asked; psycopg leaves it out here
+        super()._send_query_prepared(name, pgq, **more)
+
 
 def cursor_that_keeps_plans() -> Any:
     """As `connection.cursor()`, whose checks and records it has."""

@@ -62,6 +62,14 @@ def test_a_kept_plan_sees_what_was_written_since_and_fails_in_no_other_way():
     assert len(asked) == 1
 
 
+def test_what_is_asked_with_a_kept_plan_is_on_record():
+    with CaptureQueriesContext(connection) as asked:
+        fetch_as_planned("SELECT weight FROM scheduler_queue WHERE name = %s", ["a"])
+
+    (statement,) = [query["sql"] for query in asked.captured_queries]
+    assert statement.startswith("SELECT weight FROM scheduler_queue")
+
+
 def test_groups_and_several_calls_with_other_values():
     queue("a")
     queue("b", "a")
