@@ -103,8 +103,15 @@ def _followed(number: str) -> Any:
             found = api().get(path("previews", number))
             if found["status"]["state"] in _ENDED:
                 return found
-            tell(f"{found['status']['progress']:.0%}")
+            tell(_how_far(found["status"]))
             time.sleep(_PAUSE)
+
+
+def _how_far(status: Row) -> str:
+    """One preview is worked out at a time, so it may stand behind those of others."""
+    if status["state"] == "Waiting":
+        return "it is queued"
+    return f"{status['progress']:.0%} done"
 
 
 def _print(status: Row, begins_at: str | None) -> None:

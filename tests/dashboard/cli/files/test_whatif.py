@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,26 @@ def test_ctrl_c_cancels_it(vcctl: Type, monkeypatch: pytest.MonkeyPatch):
     assert told.code == ExitCode.INTERRUPTED
     assert "cancelled" in told.err
     assert Preview.objects.get().state == "Cancelled"
+
+
+def test_on_a_terminal_it_says_whether_it_is_queued_or_worked_out(
+    vcctl: Type, monkeypatch: pytest.MonkeyPatch
+):
+    told: list[str] = []
+
+    @contextmanager
+    def working(_what: str) -> Iterator[Callable[[str], None]]:
+        yield told.append
+
+    def go_on(_seconds: float) -> None:
+        if Preview.objects.filter(state="Waiting").update(state="Running", progress=0.4):
+            return
+        Preview.objects.update(state="Cancelled")
+
+    node("n1", cpu="8", memory="32Gi")
+    monkeypatch.setattr(whatif.output, "working", working)
+    monkeypatch.setattr(whatif.time, "sleep", go_on)
+
+    vcctl("vcctl whatif --lose n1")
+
+    assert told == ["it is queued", "40% done"]
