@@ -34,6 +34,10 @@ from scheduler.services.change_sets.windows import WindowDeed
 from scheduler.services.files.versions import Stale
 
 Context = dict[str, Any]
+_BEGINS_AT_A_QUEUE = (
+    "A safe window is for one queue and all below it, and none is named here. Open the page of the "
+    "queue and press “Safe window…”."
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -42,6 +46,8 @@ def new(request: HttpRequest) -> HttpResponse:
     """The first step: what suspending the queue would mean, and then to do it."""
     given = request.POST if request.method == "POST" else request.GET
     name = given.get("queue", "")
+    if not name:
+        return render(request, "404.html", {"missing": _BEGINS_AT_A_QUEUE}, status=404)
     require_view(request, name)
     if not Queue.objects.filter(name=name).exists():
         return no_such_queue(request, name)

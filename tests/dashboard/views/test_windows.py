@@ -46,6 +46,16 @@ def test_the_first_page_shows_what_stops_and_whom_it_affects():
     assert not SafeWindow.objects.exists()
 
 
+@pytest.mark.parametrize("reader", ["admin", "vera"])
+def test_without_a_queue_the_first_page_says_where_to_begin(reader: str):
+    page = signed_in(reader).get("/changes/windows/-/new/")
+
+    assert page.status_code == 404
+    assert "Open the page of the queue" in text(page)
+    assert 'href="/queues/"' in text(page)
+    assert "renamed" not in text(page)
+
+
 def test_suspending_a_draining_queue_warns():
     command_queue("vision", QueueCommand.CLOSE)
 
