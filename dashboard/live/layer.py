@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import redis
@@ -12,6 +13,7 @@ from channels_redis.pubsub import (
     RedisSingleShardConnection,
 )
 from redis.asyncio.client import PubSub
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -55,7 +57,26 @@ class _Connection(RedisSingleShardConnection):  # type: ignore[misc]
         is_new = self._redis is None
         super()._ensure_redis()
         if is_new:
+            pool = self._redis.connection_pool
+            pool.connection_class = _that_says_when_it_was_closed(pool.connection_class)
             self._pubsub = _InTurn(self._pubsub)
+
+
+def _that_says_when_it_was_closed(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """A write to a connection that has just been reset is an `OSError` in asyncio, and redis-py
+    connects again. In uvloop it is a `RuntimeError`, which redis-py does not know.
+    """
+
+    class Connection(kind):  # type: ignore[misc, valid-type]
+        async def send_packed_command(
+            self, command: bytes | str | Iterable[bytes], check_health: bool = True
+        ) -> None:
+            if self._writer is not None and self._writer.transport.is_closing():
+                await self.disconnect(nowait=True)
+                raise redis.ConnectionError("Redis closed the connection.")
+            await super().send_packed_command(command, check_health)
+
+    return Connection
 
 
 class _InTurn:

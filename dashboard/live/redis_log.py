@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from redis.exceptions import RedisError
@@ -12,7 +13,8 @@ PAUSE_SECONDS = 15.0
 class ShortRedisErrors(logging.Filter):
     """The channel layer logs a traceback each second while Redis is away.
 
-    One sentence now and then says the same.
+    One sentence now and then says the same. Nothing is wrong where a page's leaving was cut short
+    because the process ends.
     """
 
     def __init__(self, sweep_seconds: float) -> None:
@@ -24,6 +26,8 @@ class ShortRedisErrors(logging.Filter):
         error = None
         if record.exc_info:
             error = record.exc_info[1]
+        if isinstance(error, asyncio.CancelledError):
+            return False
         if not isinstance(error, RedisError | OSError):
             return True
         record.msg = (
