@@ -33,7 +33,7 @@ help:
 	@echo "make test          all tests but the long ones"
 	@echo "make test-long     the long forms of the tests"
 	@echo "make image-check   build deploy/Dockerfile with buildah, and run it (needs root and some minutes)"
-	@echo "make soak          everything at once, everything failing (SECONDS=1800 SEED=1)"
+	@echo "make soak          everything at once, everything failing (SECONDS=1800 SEED=1 KEEP=FOLDER)"
 	@echo "make control-plane build a Kubernetes control plane for tests, once (needs Go);"
 	@echo "                   SCHEDULERS=1 also kube-scheduler and Volcano's, to compare with; HELM=1 also helm, DEX=1 also Dex"
 	@echo "make check         format, lint, types, imports, unsafe and dead code, vulnerabilities, migrations"
@@ -59,7 +59,7 @@ image-check: $(DEV_STAMP)
 	$(PY) -m tests.deploy.image_check
 
 soak: $(DEV_STAMP)
-	$(PY) -m tests.processes.soak --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),1)
+	$(PY) -m tests.processes.soak --seconds $(or $(SECONDS),1800) --seed $(or $(SEED),1) $(if $(KEEP),--keep $(KEEP))
 
 control-plane:
 	@python3 -m tests.control_plane.build control-plane $(if $(SCHEDULERS),schedulers) $(if $(HELM),helm) $(if $(DEX),dex)

@@ -11,9 +11,13 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.processes.soak.clients import Crowd
 from tests.processes.soak.ledger import Deed
+
+if TYPE_CHECKING:
+    from scheduler.models import Job
 
 LOOK_SECONDS = 1.0
 LASTING_SECONDS = 60.0
@@ -226,10 +230,9 @@ def problems_at_the_end(crowd: Crowd) -> list[str]:
     jobs = {row.name: row for row in rows}
     problems = [f"lost: the accepted job {name}" for name in sorted(accepted - jobs.keys())]
     ended = ("Completed", "Failed", "Terminated", "Aborted")
-    for name, job in jobs.items():
+    for job in jobs.values():
         if job.phase not in ended:
-            why = job.podgroup.reason_message
-            problems.append(f"stuck: the job {name} in {job.queue} is still {job.phase}: {why}")
+            problems.append(_stuck(job))
     if left := Decision.objects.filter(done_at=None).count():
         problems.append(f"stuck: {left} decisions are still open")
     for name, weight in crowd.weights.items():
@@ -237,3 +240,19 @@ def problems_at_the_end(crowd: Crowd) -> list[str]:
         if stored != weight:
             problems.append(f"lost click: {name} was given weight {weight} and has {stored}")
     return problems
+
+
+def _stuck(job: Job) -> str:
+    from django.db.models import Count
+
+    pods = job.podgroup.pods.values_list("phase").annotate(Count("pk")).order_by("phase")
+    phases = ", ".join(f"{number} {phase}" for phase, number in pods)
+    why = job.podgroup.reason_message
+    return f"stuck: the job {job.name} in {job.queue} is still {job.phase} ({phases}): {why}"
+
+
+def pods_left() -> int:
+    """Those that have not ended."""
+    from scheduler.models import Pod
+
+    return Pod.objects.exclude(phase__in=("Succeeded", "Failed")).count()
