@@ -11,10 +11,11 @@ A guarantee goes before a due: for its sake a queue that is above its due may fa
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
@@ -78,12 +79,34 @@ class GangReclamation:
         """Not if all who run have just started or end soon, unless it has less than its guarantee
         of something.
         """
-        if self.table(sparing=True).is_left.any():
+        if self._may_anybody_go():
             return True
         quotas = self.session.quotas
         if quotas is None:
             return False
         return bool((quotas.guarantee[queue] > self.session.queue_usage.allocated[queue]).any())
+
+    def _may_anybody_go(self) -> bool:
+        """What the table of victims says, if somebody has needed it. It is not made for this: most
+        gangs are refused without it.
+        """
+        table = self._tables.get(True)
+        if table is None:
+            return self._has_unprotected
+        return bool(table.is_left.any())
+
+    @cached_property
+    def _has_unprotected(self) -> bool:
+        """Whether any pod that runs in a queue that may lose something is not left in peace.
+
+        If not, the table would be empty.
+        """
+        session = self.session
+        snapshot = session.snapshot
+        pods = np.flatnonzero((session.status == StatusCode.RUNNING) & (session.nodes >= 0))
+        queue = snapshot.groups.queue[snapshot.pods.group[pods]]
+        pods = pods[(queue >= 0) & session.losing_leaves[queue]]
+        return not self.protection.of(pods).all()
 
     def _count_settled(self, rows: Rows) -> int:
         return self.settled.count_first(rows, self.waits.may_take_more)

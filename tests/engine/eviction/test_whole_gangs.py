@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from scheduler.engine.actions import reclaim_gangs
 from scheduler.engine.presets import FUMAROLE
 from tests.engine.builders import (
     Workload,
@@ -52,6 +53,19 @@ def mixed(name, queue):
     return Workload(
         group, tuple(replace(pod, podgroup=group.key) for pod in (*worker.pods, *master.pods))
     )
+
+
+def test_nobody_lists_victims_for_gangs_that_may_take_nothing(monkeypatch):
+    snapshot = scene(
+        job("a", "q1", tasks=8, min=1, gpu=1, on="n1"), job("b", "q2", gpu=5), queues=HALVES
+    )
+    listed = []
+    monkeypatch.setattr(reclaim_gangs, "VictimTable", lambda *args: listed.append(args))
+
+    outcome = run(snapshot, RECLAIM)
+
+    assert evicted(outcome) == []
+    assert listed == []
 
 
 def test_a_queue_that_would_go_beyond_its_due_takes_nothing():
