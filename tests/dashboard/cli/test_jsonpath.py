@@ -14,7 +14,6 @@ from dashboard.cli.jsonpath import Template
 from dashboard.cli.jsonpath_nodes import BadTemplate
 from dashboard.cli.problems import Problem
 from tests.control_plane import programs
-from tests.control_plane.fixtures import missing
 from tests.dashboard.cli.conftest import Type
 
 OBJECT: dict[str, Any] = {
@@ -101,10 +100,9 @@ def test_columns_are_laid_out_as_kubectl_does():
     ]
 
 
+@pytest.mark.kubernetes
 def test_kubectl_itself_answers_so(tmp_path: Path):
     """All of the above in one table of answers, by the kubectl of the control plane."""
-    if missing():
-        pytest.skip(missing())
     kubectl = programs.find().path_of("kubectl")
     file = tmp_path / "object.json"
     file.write_text(json.dumps(OBJECT))

@@ -19,6 +19,9 @@ from tests.dashboard.sso.dex import running_dex
 from tests.dashboard.sso.provider import sign_on_at
 from tests.dashboard.work import text
 
+# Dex comes with the programs of a control plane, and takes as long to build.
+pytestmark = pytest.mark.kubernetes
+
 BACK = "/accounts/sign-on/back/"
 
 
