@@ -23,7 +23,7 @@ from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.nodes import cordon_node, drain_node, uncordon_node
 from scheduler.services.cluster.simulation import bring_back_node, lose_node
 from scheduler.services.jobs.changes import delete_job, update_job
-from scheduler.services.jobs.podgroups import delete_pod
+from scheduler.services.jobs.single_pods import delete_pod
 from scheduler.services.jobs.submit import command_job, submit_job
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.records.retention import tidy_up

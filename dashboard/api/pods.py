@@ -32,7 +32,7 @@ from scheduler.models import Pod, PodGroup
 from scheduler.models.stamps import stamp_of
 from scheduler.selectors.jobs.log_pods import LogPods
 from scheduler.services.cluster import pod_logs
-from scheduler.services.jobs import podgroups
+from scheduler.services.jobs import single_pods
 
 
 class Pods(Watched):
@@ -107,7 +107,7 @@ class Pods(Watched):
 
     def _create_pod(self, manifest: Any) -> Response:
         with self.undone_in_dry_run():
-            made = podgroups.submit_pod(manifest, by=self.actor)
+            made = single_pods.submit_pod(manifest, by=self.actor)
             body = pod_object(made.pod)
         location = f"/api/v1/pods/{made.pod.namespace}/{made.pod.name}/"
         return self.saved_response(body, made.notices, created=True, location=location)
@@ -133,7 +133,7 @@ class Pods(Watched):
 
     def destroy(self, request: Request, namespace: str, name: str) -> Response:
         self.row_or_404()
-        message = podgroups.delete_pod(namespace, name, by=self.actor, dry_run=self.dry_run)
+        message = single_pods.delete_pod(namespace, name, by=self.actor, dry_run=self.dry_run)
         return self.response_with({"message": message, "dryRun": self.dry_run})
 
 

@@ -22,7 +22,7 @@ from scheduler.services.files import catalog
 from scheduler.services.files.apply_run import ApplyRun, visible_row
 from scheduler.services.files.configuration import WRITTEN, write_configuration
 from scheduler.services.files.items import APPLY_ORDER, Applied, Item, name_and_namespace
-from scheduler.services.jobs import changes, podgroups, submit
+from scheduler.services.jobs import changes, podgroups, single_pods, submit
 from scheduler.services.queues import create_update, orders
 
 
@@ -278,7 +278,7 @@ def _apply_pod(item: Item, run: ApplyRun) -> Applied:
             message,
             notices=notices,
         )
-    made = podgroups.submit_pod(item.manifest, by=run.by)
+    made = single_pods.submit_pod(item.manifest, by=run.by)
     return _created_result(item, f"{namespace}/{name}", {}, made.notices)
 
 

@@ -19,13 +19,8 @@ from scheduler.services.cluster.nodes import (
 )
 from scheduler.services.files.catalog import NAMESPACES, create_entry
 from scheduler.services.jobs.changes import delete_job, update_job
-from scheduler.services.jobs.podgroups import (
-    delete_pod,
-    delete_podgroup,
-    submit_pod,
-    submit_podgroup,
-    update_podgroup,
-)
+from scheduler.services.jobs.podgroups import delete_podgroup, submit_podgroup, update_podgroup
+from scheduler.services.jobs.single_pods import delete_pod, submit_pod
 from scheduler.services.jobs.submit import command_job, submit_job
 from tests.mirrored import MadeUpCluster, kubernetes_mode, node, pod, podgroup, queue
 from tests.worlds import manifest

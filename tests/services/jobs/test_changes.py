@@ -13,7 +13,8 @@ from scheduler.admission.violations import Rejected
 from scheduler.models import Decision, Job, Pod, PodGroup, SimulatedPod
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.jobs.changes import delete_job, update_job
-from scheduler.services.jobs.podgroups import delete_podgroup, submit_pod, submit_podgroup
+from scheduler.services.jobs.podgroups import delete_podgroup, submit_podgroup
+from scheduler.services.jobs.single_pods import submit_pod
 from scheduler.services.jobs.submit import command_job
 from scheduler.services.records import retention
 from scheduler.services.sessions.runner import SessionRunner

@@ -10,7 +10,8 @@ from scheduler.models import Job, Pod, PodGroup
 from scheduler.services.cluster.dispatch import dispatch
 from scheduler.services.cluster.simulation import lose_node
 from scheduler.services.jobs.changes import update_job
-from scheduler.services.jobs.podgroups import submit_pod, submit_podgroup
+from scheduler.services.jobs.podgroups import submit_podgroup
+from scheduler.services.jobs.single_pods import submit_pod
 from scheduler.services.jobs.submit import submit_job
 from tests.worlds import manifest, node, pass_time, run_session
 

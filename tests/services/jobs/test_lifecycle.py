@@ -11,12 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.models import Job, Pod, PodGroup, Queue
 from scheduler.services.jobs.lifecycle import sync_jobs, tell_jobs_of_unknown
-from scheduler.services.jobs.podgroups import (
-    delete_pod,
-    delete_podgroup,
-    submit_pod,
-    submit_podgroup,
-)
+from scheduler.services.jobs.podgroups import delete_podgroup, submit_podgroup
+from scheduler.services.jobs.single_pods import delete_pod, submit_pod
 from scheduler.services.jobs.submit import submit_job
 from scheduler.services.queues.commands import command_queue
 from tests.histories import broken_rules

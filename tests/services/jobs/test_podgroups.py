@@ -9,12 +9,8 @@ import pytest
 from scheduler.admission.violations import Rejected
 from scheduler.models import PodGroup
 from scheduler.services.files.apply import apply_documents
-from scheduler.services.jobs.podgroups import (
-    delete_podgroup,
-    submit_pod,
-    submit_podgroup,
-    update_podgroup,
-)
+from scheduler.services.jobs.podgroups import delete_podgroup, submit_podgroup, update_podgroup
+from scheduler.services.jobs.single_pods import submit_pod
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
