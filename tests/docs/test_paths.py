@@ -101,3 +101,11 @@ def test_a_path_that_is_gone_is_noticed(tmp_path: Path):
     assert [path for path in named_paths(document) if not is_there(path)] == [
         "scheduler/engine/no_such_file.py"
     ]
+
+
+def test_the_list_of_documents_names_all_of_them():
+    named = set(_LINK.findall((BASE / "docs/README.md").read_text()))
+    here = {str(path.relative_to(BASE / "docs")) for path in (BASE / "docs").glob("*.md")}
+    how_tos = {f"how-to/{path.name}" for path in (BASE / "docs/how-to").glob("*.md")}
+
+    assert (here | how_tos) - named == {"README.md"}
