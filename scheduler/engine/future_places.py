@@ -62,9 +62,9 @@ class FuturePlaces:
     def are_given(self) -> bool:
         return self._most > 0
 
-    def is_open_to(self, gang: Gang) -> bool:
+    def are_open_to(self, queue: int) -> bool:
         """Whether there may be one more, for a gang of this queue."""
-        return len(self.found) < self._most and gang.queue not in self._queues
+        return len(self.found) < self._most and queue not in self._queues
 
     def add(self, gang: Gang, runs: Runs) -> FuturePlace | None:
         """A place in the future for this gang, if pods are expected to leave one."""

@@ -23,7 +23,7 @@ DUE_WAIT: Final = 60.0
 
 def reserve_future_place(session: Session, gang: Gang) -> None:
     """A gang that is within its queue's due, and found no room now, gets a place in the future."""
-    if not session.future_places.is_open_to(gang) or not is_within_due(session, gang):
+    if not session.future_places.are_open_to(gang.queue) or not is_within_due(session, gang):
         return
     if gang.failed == "room" or _lacks_reserved_room(session, gang):
         session.future_places.add(gang, missing_runs(session, gang))

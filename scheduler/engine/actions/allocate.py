@@ -11,6 +11,7 @@ import numpy as np
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows, Times
 from scheduler.engine.alike_gangs import SettledGangs
+from scheduler.engine.hopeless_gangs import HopelessGangs
 from scheduler.engine.ordering import GangLines, QueueLine, oldest_first
 from scheduler.engine.placement import Placement, TaskLine
 from scheduler.engine.session import Session
@@ -53,6 +54,7 @@ class Allocation:
         waiting_classes = session.tasks.waiting_classes()
         self.settled = SettledGangs(session, self.waiting, waiting_classes)
         self.simple = SimpleGangs(session, self.waiting, waiting_classes)
+        self.hopeless = HopelessGangs(session, self.waiting, waiting_classes)
         # Who may run for any time runs longest.
         self._ends: Times = session.snapshot.taken_at + np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf
@@ -89,6 +91,7 @@ class Allocation:
         while (queue := self.queues.best()) >= 0:
             gang = None
             if not self._is_full(queue):
+                self._pass_over_hopeless(queue)
                 if self._place_simple(queue):
                     self.queues.enter(queue)
                     continue
@@ -99,6 +102,14 @@ class Allocation:
                 self.queues.enter(queue)
             else:
                 self._after_failed_turn(gang)
+
+    def _pass_over_hopeless(self, queue: int) -> None:
+        """A report tells of each gang what it ran into, so then each is tried."""
+        if self.session.reporting:
+            return
+        rows = self.gangs.waiting_for_first_turn(queue)
+        if len(rows):
+            self.gangs.drop_first(queue, self.hopeless.count_first(queue, rows))
 
     def _place_simple(self, queue: int) -> int:
         """Gangs at the head of the line that are placed without further ado; answers how many."""
