@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from scheduler.domain.nodes import Mask
+from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Ints, Rows
 
 if TYPE_CHECKING:
@@ -64,15 +64,15 @@ class SettledGangs:
         """How many at the beginning of these podgroups need not be tried."""
         if not len(rows) or self.like(int(rows[0])) is None:
             return 0
-        for start in range(0, len(rows), _LOOKED_AT):
-            part = rows[start : start + _LOOKED_AT]
+
+        def are_settled(part: Rows) -> Mask:
             kinds = self._kinds[part]
-            is_settled = self._states[kinds] == self._session.queue_usage.state
+            settled: Mask = self._states[kinds] == self._session.queue_usage.state
             if must_be_tried is not None:
-                is_settled &= ~must_be_tried(part, self._rows[kinds])
-            if not is_settled.all():
-                return start + int(is_settled.argmin())
-        return len(rows)
+                settled &= ~must_be_tried(part, self._rows[kinds])
+            return settled
+
+        return count_first_by_parts(rows, are_settled)
 
 
 def _kinds_by_row(session: Session, rows: Rows, classes: Rows) -> tuple[Rows, int]:
@@ -119,3 +119,38 @@ def without_roles(session: Session, rows: Rows) -> Mask:
         return np.ones(len(rows), dtype=np.bool_)
     role_minimums = session.snapshot.groups.role_minimums
     return np.array([not role_minimums[row] for row in rows.tolist()], dtype=np.bool_)
+
+
+class AlikeNeeds:
+    """What gangs of alike pods need to start: how many pods, and of which class.
+
+    Of `rows` those are told of that have no place yet, and of which as many pods wait as are
+    needed, or more. The others need 0.
+    """
+
+    def __init__(self, session: Session, rows: Rows, waiting_classes: Rows) -> None:
+        self._request = session.request
+        self.classes = waiting_classes
+        self.counts: Rows = np.zeros(len(session.snapshot.groups), dtype=np.intp)
+        told = rows[_can_be_told(session, rows, waiting_classes)]
+        self.counts[told] = session.snapshot.groups.min_member[told]
+
+    def amounts(self, rows: Rows) -> Amounts:
+        """What the pods that each of these podgroups needs ask for together."""
+        amounts: Amounts = self._request[self.classes[rows]] * self.counts[rows][:, None]
+        return amounts
+
+
+def _can_be_told(session: Session, rows: Rows, classes: Rows) -> Mask:
+    minimum = session.snapshot.groups.min_member[rows]
+    enough: Mask = (minimum > 0) & (session.pending_counts[rows] >= minimum)
+    return enough & are_comparable(session, rows, classes)
+
+
+def count_first_by_parts(rows: Rows, are_marked: Callable[[Rows], Mask]) -> int:
+    """How many at the beginning of these rows are marked. Not more are asked about than needed."""
+    for start in range(0, len(rows), _LOOKED_AT):
+        is_marked = are_marked(rows[start : start + _LOOKED_AT])
+        if not is_marked.all():
+            return start + int(is_marked.argmin())
+    return len(rows)

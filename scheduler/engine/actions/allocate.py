@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows, Times
-from scheduler.engine.alike_gangs import SettledGangs
+from scheduler.engine.alike_gangs import AlikeNeeds, SettledGangs
 from scheduler.engine.hopeless_gangs import HopelessGangs
 from scheduler.engine.ordering import GangLines, QueueLine, oldest_first
 from scheduler.engine.placement import Placement, TaskLine
@@ -54,7 +54,7 @@ class Allocation:
         waiting_classes = session.tasks.waiting_classes()
         self.settled = SettledGangs(session, self.waiting, waiting_classes)
         self.simple = SimpleGangs(session, self.waiting, waiting_classes)
-        self.hopeless = HopelessGangs(session, self.waiting, waiting_classes)
+        self.hopeless = HopelessGangs(session, AlikeNeeds(session, self.waiting, waiting_classes))
         # Who may run for any time runs longest.
         self._ends: Times = session.snapshot.taken_at + np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf

@@ -42,22 +42,37 @@ def preempt_gangs(session: Session) -> None:
     rows = session.starving_rows()
     if not len(rows):
         return
-    rows = _above_others(session, rows)
+    protection = _protection(session)
+    rows = _above_others(session, rows, protection)
     gangs = [session.gang(row) for row in rows.tolist()]
     starving = [gang for gang in gangs if session.may_take_room(gang)]
     if starving:
-        GangPreemption(session, starving).run()
+        GangPreemption(session, starving, protection).run()
 
 
-def _above_others(session: Session, rows: Rows) -> Rows:
-    """Those of these podgroups in whose queue one of them is above a gang that runs.
+def _protection(session: Session) -> Protection:
+    settings = session.policy.configurations.get("preempt", {})
+    patience = number(settings, "patienceSeconds", 0)
+    return Protection(session, number(settings, "minRunSeconds", 0), patience)
+
+
+def _above_others(session: Session, rows: Rows, protection: Protection) -> Rows:
+    """Those of these podgroups in whose queue one of them is above a gang that runs, and not all of
+    whose pods are left in peace.
 
     In the other queues nobody could go.
     """
+    pods = np.flatnonzero(_IS_RUNNING[session.status] & (session.nodes >= 0))
+    rows = _above_pods(session, rows, pods)
+    if not len(rows):
+        return rows
+    return _above_pods(session, rows, pods[~protection.of(pods)])
+
+
+def _above_pods(session: Session, rows: Rows, pods: Rows) -> Rows:
     groups = session.snapshot.groups
     queues = len(session.queue_tree) + 1  # the last one stands for "no queue"
-    is_running = _IS_RUNNING[session.status] & (session.nodes >= 0)
-    running = session.snapshot.pods.group[is_running]
+    running = session.snapshot.pods.group[pods]
     lowest = np.full(queues, np.iinfo(np.int64).max)
     np.minimum.at(lowest, groups.queue[running], groups.priority[running])
     highest = np.full(queues, np.iinfo(np.int64).min)
@@ -69,13 +84,10 @@ def _above_others(session: Session, rows: Rows) -> Rows:
 class GangPreemption:
     """Configuration: `minRunSeconds`, `patienceSeconds`, `gainPercent`."""
 
-    def __init__(self, session: Session, starving: list[Gang]) -> None:
+    def __init__(self, session: Session, starving: list[Gang], protection: Protection) -> None:
         self.session = session
-        settings = session.policy.configurations.get("preempt", {})
-        patience = number(settings, "patienceSeconds", 0)
-        protection = Protection(session, number(settings, "minRunSeconds", 0), patience)
         self.candidates = GangCandidates(session, _STATUSES, protection.of)
-        self.worth = Worth(session, settings)
+        self.worth = Worth(session, session.policy.configurations.get("preempt", {}))
         self.gangs = GangLines.of(session, starving)
         self.queues = QueueLine(session, self.gangs.queues())
         self.failed = FailedSearches(session)

@@ -19,12 +19,13 @@ from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
 from scheduler.domain.tables import Rows
 from scheduler.domain.workloads import PodStatus
-from scheduler.engine.alike_gangs import SettledGangs
+from scheduler.engine.alike_gangs import AlikeNeeds, SettledGangs
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import GangCandidates
 from scheduler.engine.eviction.claims import is_within_guarantee
 from scheduler.engine.eviction.failed_searches import FailedSearches
 from scheduler.engine.eviction.gang_claim import Claim
+from scheduler.engine.eviction.no_claims import NoClaims
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
 from scheduler.engine.eviction.waits import Waits
@@ -59,7 +60,9 @@ class GangReclamation:
         self.protection = Protection(session, least, self.patience)
         self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
-        self.settled = SettledGangs(session, rows, session.tasks.waiting_classes())
+        waiting_classes = session.tasks.waiting_classes()
+        self.settled = SettledGangs(session, rows, waiting_classes)
+        self.no_claims = NoClaims(session, AlikeNeeds(session, rows, waiting_classes))
         self.failed = FailedSearches(session)
         self._tables: dict[bool, VictimTable] = {}
 
@@ -109,7 +112,8 @@ class GangReclamation:
         return not self.protection.of(pods).all()
 
     def _count_settled(self, rows: Rows) -> int:
-        return self.settled.count_first(rows, self.waits.may_take_more)
+        count = self.settled.count_first(rows, self.waits.may_take_more)
+        return count or self.no_claims.count_first(rows)
 
     def _reclaim_for(self, gang: Gang) -> bool:
         if self._find_room(gang):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.engine import open_session
+from scheduler.engine.actions import ACTIONS as SESSION_ACTIONS
 from scheduler.engine.presets import FUMAROLE
 from tests.engine.builders import configured, evicted, job, queue, run, waiting, with_actions
 from tests.engine.scenes import HALVES, aged, gpus, scene
@@ -160,3 +162,18 @@ def test_members_beyond_a_minimum_cost_next_to_nothing():
     )
 
     assert evicted(run(snapshot, PREEMPT)) == ["low-7"]
+
+
+@pytest.mark.parametrize(("ran", "known"), [(299.0, set()), (301.0, {"low", "high"})])
+def test_nobody_is_looked_at_where_all_lower_gangs_have_just_started(ran, known):
+    snapshot = scene(
+        aged(job("low", "q1", tasks=4, gpu=2, on="n1"), ran),
+        job("high", "q1", tasks=2, gpu=2, priority=9),
+        queues=ONE,
+    )
+    policy = configured(PREEMPT, preempt={"wholeGangs": True, "minRunSeconds": 300})
+    session = open_session(snapshot, policy, reporting=False)
+
+    SESSION_ACTIONS["preempt"](session)
+
+    assert {gang.key for gang in session.known_gangs()} == {f"default/{name}" for name in known}
