@@ -53,7 +53,8 @@ class FuturePlaces:
     def __init__(self, session: Session, most: int) -> None:
         self._session = session
         self._most = most
-        self.found: list[FuturePlace] = []
+        self._found: list[FuturePlace] = []
+        self._put_off: Callable[[], None] | None = None
         self.podgroups: set[int] = set()  # the rows of those that have one
         self._queues: set[int] = set()
         self._blocks: dict[int, Amounts] = {}
@@ -61,6 +62,24 @@ class FuturePlaces:
     @property
     def are_given(self) -> bool:
         return self._most > 0
+
+    def put_off(self, give: Callable[[], None]) -> None:
+        """Places that are worked out before anybody asks what is set aside, and before anything is
+        decided. In most sessions on a full cluster neither happens.
+        """
+        self._put_off = give
+
+    def make_up(self) -> None:
+        """What was put off is done now."""
+        if self._put_off is not None:
+            give, self._put_off = self._put_off, None
+            give()
+
+    @property
+    def found(self) -> list[FuturePlace]:
+        """All that is set aside, the first given first."""
+        self.make_up()
+        return self._found
 
     def are_open_to(self, queue: int) -> bool:
         """Whether there may be one more, for a gang of this queue."""
@@ -83,7 +102,7 @@ class FuturePlaces:
         return place
 
     def _keep(self, place: FuturePlace) -> None:
-        self.found.append(place)
+        self._found.append(place)
         self.podgroups.add(place.gang.row)
 
     def of(self, queue: int) -> FuturePlace | None:

@@ -28,24 +28,47 @@ class HopelessGangs:
         self._seen = _UNKNOWN  # how many changes of nodes there were by then
         self._room: Rows = np.full(len(session.request), _UNKNOWN, dtype=np.intp)  # by class
 
+    def are_all(self, rows: Rows) -> bool:
+        """Whether all these podgroups find no room, now or later, and none is within its queue's
+        due: so nothing can come of it if they are tried.
+        """
+        session = self._session
+        if not session.needs_whole_gangs or not len(rows):
+            return False
+        queues = np.unique(session.snapshot.groups.queue[rows]).tolist()
+        if any(session.is_strict(queue) for queue in queues):
+            return False  # the first that fails stops the line
+
+        def are_idle(part: Rows) -> Mask:
+            return self._have_no_room(part) & ~self._are_within_due(part)
+
+        return count_first_by_parts(rows, are_idle) == len(rows)
+
     def count_first(self, queue: int, rows: Rows) -> int:
         """How many at the beginning of these podgroups of the queue find no room, now or later, and
         would not be given a place in the future either.
         """
         session = self._session
         if not session.needs_whole_gangs or session.is_strict(queue):
-            return 0  # in a strict queue the first that fails stops the line
+            return 0
         return count_first_by_parts(rows, partial(self._are_hopeless, queue))
 
     def _are_hopeless(self, queue: int, rows: Rows) -> Mask:
+        hopeless = self._have_no_room(rows)
+        if not hopeless[0]:
+            return hopeless
+        within = hopeless & self._are_within_due(rows)
+        if within.any() and self._session.future_places.are_open_to(queue):
+            hopeless &= ~within
+        return hopeless
+
+    def _have_no_room(self, rows: Rows) -> Mask:
         needed = self._needs.counts[rows]
         if not needed[0]:
             return needed > 0
         # Where nothing is needed, no room is too little.
-        hopeless: Mask = needed > self._room_for(self._needs.classes[rows])
-        if hopeless.any() and self._session.future_places.are_open_to(queue):
-            hopeless &= ~self._are_within_due(queue, rows)
-        return hopeless
+        too_large: Mask = needed > self._room_for(self._needs.classes[rows])
+        return too_large
 
     def _room_for(self, classes: Rows) -> Rows:
         """How many pods of each of these classes all nodes together take."""
@@ -60,13 +83,14 @@ class HopelessGangs:
         room: Rows = np.where(classes >= 0, self._room[classes], 0)
         return room
 
-    def _are_within_due(self, queue: int, rows: Rows) -> Mask:
-        """Whether the queue stays within its due of all that each gang asks for."""
+    def _are_within_due(self, rows: Rows) -> Mask:
+        """Whether its queue stays within its due of all that each gang asks for."""
         session = self._session
         if session.quotas is None:
             return np.zeros(len(rows), dtype=np.bool_)
+        queues = session.snapshot.groups.queue[rows]
         wanted = self._needs.amounts(rows)
         asked = (wanted > 0) & session.queue_usage.dims
-        after = session.queue_usage.allocated[queue] + wanted
-        within: Mask = ((after <= session.quotas.deserved[queue]) | ~asked).all(axis=1)
+        after = session.queue_usage.allocated[queues] + wanted
+        within: Mask = ((after <= session.quotas.deserved[queues]) | ~asked).all(axis=1)
         return within & asked.any(axis=1)

@@ -416,6 +416,7 @@ class Session(PluginDispatch):
     # Decisions
 
     def statement(self) -> Statement:
+        self.future_places.make_up()  # they follow from how things were before
         return Statement(self)
 
     def decide(self, operation: Operation) -> None:

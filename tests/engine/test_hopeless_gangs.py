@@ -30,8 +30,7 @@ def one_queue(*jobs, fifo=False, deserved=6):
 
 def test_gangs_of_many_sizes_without_room_are_not_even_looked_at():
     jobs = [job(f"j{tasks:02}", "q", tasks=tasks, cpu=1, created=1.0) for tasks in range(7, 60)]
-    policy = configured(FUMAROLE, allocate={"setAside": 0})
-    session = open_session(one_queue(*jobs), policy, reporting=False)
+    session = open_session(one_queue(*jobs), FUMAROLE, reporting=False)
 
     ACTIONS["allocate"](session)
 
@@ -105,6 +104,22 @@ def test_within_its_due_it_is_given_a_place_in_the_future(reporting):
     )
 
     assert binds(run_session(snapshot, ASIDE, reporting=reporting)) == {"short-0": "n1"}
+
+
+@BOTH
+def test_what_is_set_aside_for_the_oldest_does_not_undo_a_turn(reporting):
+    """It is looked up while the first gang has its turn, and that gang is the oldest."""
+    snapshot = one_queue(
+        job("grows", "q", tasks=5, min=1, cpu=1, created=1.0),
+        job("wide", "q", tasks=2, cpu=3, created=2.0, expected_seconds=9.0),
+        deserved=3,
+    )
+
+    outcome = run_session(snapshot, ASIDE, reporting=reporting)
+
+    assert sorted(bind.pod for bind in outcome.binds) == [
+        f"default/grows-{number}" for number in range(5)
+    ]
 
 
 @pytest.mark.parametrize("policy", [ASIDE, VOLCANO], ids=["fumarole", "volcano"])

@@ -49,12 +49,16 @@ class Allocation:
         self.waiting = rows
         if promised:
             self.waiting = np.setdiff1d(rows, [gang.row for gang in promised])
+        self.waiting_classes = session.tasks.waiting_classes()
+        needs = AlikeNeeds(session, self.waiting, self.waiting_classes)
+        self.hopeless = HopelessGangs(session, needs)
+
+    def _line_up(self) -> None:
+        session = self.session
         self.gangs = GangLines(session, self.waiting, self._may_be_tried)
         self.queues = QueueLine(session, self.gangs.queues())
-        waiting_classes = session.tasks.waiting_classes()
-        self.settled = SettledGangs(session, self.waiting, waiting_classes)
-        self.simple = SimpleGangs(session, self.waiting, waiting_classes)
-        self.hopeless = HopelessGangs(session, AlikeNeeds(session, self.waiting, waiting_classes))
+        self.settled = SettledGangs(session, self.waiting, self.waiting_classes)
+        self.simple = SimpleGangs(session, self.waiting, self.waiting_classes)
         # Who may run for any time runs longest.
         self._ends: Times = session.snapshot.taken_at + np.nan_to_num(
             session.snapshot.groups.expected_seconds, nan=np.inf
@@ -73,21 +77,24 @@ class Allocation:
 
     def _has_demand(self, gang: Gang) -> bool:
         """Pods that ask for nothing are left to backfill, unless a gang needs them."""
-        line = TaskLine(
-            self.session,
-            self.session.tasks.asking_for_something(self.session.tasks.pending_pods(gang)),
-        )
-        self.lines[gang.row] = line
+        line = self.lines[gang.row] = TaskLine(self.session, self._wanting(gang))
         return bool(line)
+
+    def _wanting(self, gang: Gang) -> list[int]:
+        tasks = self.session.tasks
+        return tasks.asking_for_something(tasks.pending_pods(gang))
 
     def run(self) -> None:
         """First those that earlier sessions kept a place for, then queue by queue."""
+        if self._is_nobody_to_be_tried():
+            self._put_off_places()
+            return
+        self._line_up()
         for promised in self.promised:
             if not self._turn(promised):
                 drop_promise(self.session, promised)
             self.queues.enter(promised.queue)
-        longest_waiting = self._longest_waiting()
-        reserve_for_longest_waiting(self.session, longest_waiting, self.waiting)
+        self._put_off_places()
         while (queue := self.queues.best()) >= 0:
             gang = None
             if not self._is_full(queue):
@@ -103,8 +110,19 @@ class Allocation:
             else:
                 self._after_failed_turn(gang)
 
+    def _is_nobody_to_be_tried(self) -> bool:
+        """A report tells of each gang what it ran into, so then all are tried."""
+        if self.session.reporting or self.promised:
+            return False
+        return self.hopeless.are_all(self.waiting)
+
+    def _put_off_places(self) -> None:
+        def give() -> None:
+            reserve_for_longest_waiting(self.session, self._longest_waiting(), self.waiting)
+
+        self.session.future_places.put_off(give)
+
     def _pass_over_hopeless(self, queue: int) -> None:
-        """A report tells of each gang what it ran into, so then each is tried."""
         if self.session.reporting:
             return
         rows = self.gangs.waiting_for_first_turn(queue)
@@ -133,7 +151,11 @@ class Allocation:
         rows = self.waiting
         rows = rows[session.placed_counts[rows] < groups.min_member[rows]]
         gangs = map(session.gang, oldest_first(groups, rows))
-        return list(islice(filter(self._may_be_tried, gangs), LOOKED_AT))
+        return list(islice(filter(self._could_be_tried, gangs), LOOKED_AT))
+
+    def _could_be_tried(self, gang: Gang) -> bool:
+        """The same as `_may_be_tried`; its line stays as it is."""
+        return self.session.refuse_job(gang) is None and bool(self._wanting(gang))
 
     def _after_failed_turn(self, gang: Gang) -> None:
         reserve_future_place(self.session, gang)

@@ -40,8 +40,12 @@ _STATUSES = (int(PodStatus.RUNNING),)
 
 def reclaim_gangs(session: Session) -> None:
     rows = session.starving_rows()
-    if len(rows):
+    if len(rows) and not _no_claims_of(session, rows).are_all(rows):
         GangReclamation(session, rows).run()
+
+
+def _no_claims_of(session: Session, rows: Rows) -> NoClaims:
+    return NoClaims(session, AlikeNeeds(session, rows, session.tasks.waiting_classes()))
 
 
 class GangReclamation:
@@ -60,9 +64,8 @@ class GangReclamation:
         self.protection = Protection(session, least, self.patience)
         self.gangs = GangLines(session, rows, session.may_take_room)
         self.queues = QueueLine(session, self.gangs.queues())
-        waiting_classes = session.tasks.waiting_classes()
-        self.settled = SettledGangs(session, rows, waiting_classes)
-        self.no_claims = NoClaims(session, AlikeNeeds(session, rows, waiting_classes))
+        self.settled = SettledGangs(session, rows, session.tasks.waiting_classes())
+        self.no_claims = _no_claims_of(session, rows)
         self.failed = FailedSearches(session)
         self._tables: dict[bool, VictimTable] = {}
 

@@ -4,7 +4,6 @@ told at once, and for none of them is anybody looked for.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,25 +25,31 @@ class NoClaims:
         # By class: how many changes of nodes there were by then, and the copies by resource.
         self._copies: dict[int, tuple[int, Amounts]] = {}
 
+    def are_all(self, rows: Rows) -> bool:
+        """Whether none of these podgroups may take anything, as things are now."""
+        if self._session.quotas is None:
+            return False
+        return count_first_by_parts(rows, self._have_no_claim) == len(rows)
+
     def count_first(self, rows: Rows) -> int:
         """How many at the beginning of these podgroups of one queue may take nothing."""
         session = self._session
         if not len(rows) or session.quotas is None:
             return 0
-        queue = int(session.snapshot.groups.queue[rows[0]])
-        if session.is_strict(queue):
+        if session.is_strict(int(session.snapshot.groups.queue[rows[0]])):
             return 0  # the first that fails stops the line
-        return count_first_by_parts(rows, partial(self._have_no_claim, queue))
+        return count_first_by_parts(rows, self._have_no_claim)
 
-    def _have_no_claim(self, queue: int, rows: Rows) -> Mask:
+    def _have_no_claim(self, rows: Rows) -> Mask:
         session = self._session
         assert session.quotas is not None  # asked before
         is_told = self._needs.counts[rows] > 0
         if not is_told[0]:
             return is_told
+        queues = session.snapshot.groups.queue[rows]
         wanted = self._needs.amounts(rows)
         asked = (wanted > 0) & session.queue_usage.dims
-        within = session.queue_usage.allocated[queue] + wanted <= session.quotas.deserved[queue]
+        within = session.queue_usage.allocated[queues] + wanted <= session.quotas.deserved[queues]
         may_take: Mask = (within & asked).any(axis=1)
         unsure = np.flatnonzero(is_told & may_take & ~(within | ~asked).all(axis=1))
         if len(unsure):
