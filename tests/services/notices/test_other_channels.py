@@ -70,16 +70,60 @@ def test_a_mail_server_that_is_away_is_a_result(settings):
     assert result.message.startswith("The mail server did not take it")
 
 
-def test_chat_goes_through_apprise(monkeypatch):
+def allow(monkeypatch, network):
     usual = conf()
-    allowing = replace(usual, notices=replace(usual.notices, allowed_networks=("127.0.0.1/32",)))
+    allowing = replace(usual, notices=replace(usual.notices, allowed_networks=(network,)))
     monkeypatch.setattr(delivery, "conf", lambda: allowing)
+
+
+def test_chat_goes_through_apprise(monkeypatch):
+    allow(monkeypatch, "127.0.0.1/32")
     with receiver(200) as room:
         target = room.url.replace("http://", "json://")
         result = send(parcel(NoticeChannel.CHAT, target))
 
     assert result.worked, result.message
     assert room.got[0].value["title"] == "Job a/b has failed"
+
+
+def test_chat_follows_no_redirect(monkeypatch):
+    allow(monkeypatch, "127.0.0.1/32")
+    with receiver(200) as private, receiver(307, private.url) as room:
+        target = room.url.replace("http://", "json://")
+        result = send(parcel(NoticeChannel.CHAT, target))
+
+    assert not result.worked
+    assert room.got
+    assert not private.got
+
+
+ADDRESSES = {
+    "slack": "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general",
+    "discord": f"discord://{'1' * 18}/{'a' * 60}",
+    "tgram": f"tgram://123456789:{'a' * 35}/-1001234",
+    "gchat": "gchat://workspace/key/token",
+    "wxteams": f"wxteams://{'a' * 80}",
+    "pover": f"pover://{'u' * 30}@{'a' * 30}",
+}
+DISCORD = ADDRESSES["discord"]
+
+
+@pytest.mark.parametrize("between", [" ", ",", ", ", "\n"])
+def test_chat_takes_no_second_address(between):
+    with receiver(200) as private:
+        second = private.url.replace("http://", "json://")
+        result = send(parcel(NoticeChannel.CHAT, f"{DISCORD}{between}{second}"))
+
+    assert not result.worked
+    assert not private.got
+
+
+def test_chat_reads_no_file_and_no_other_server_for_a_template():
+    with receiver(200) as private:
+        result = send(parcel(NoticeChannel.CHAT, f"{DISCORD}?template={private.url}"))
+
+    assert result.message == "Options are not taken: leave out the “?” and what follows it."
+    assert not private.got
 
 
 @pytest.mark.parametrize(
@@ -92,15 +136,25 @@ def test_chat_goes_through_apprise(monkeypatch):
         "mailto://example.com",
         "rocket://10.0.0.1/",
         "nonsense",
+        "json://10.1.0.5:80@127.0.0.1/",
+        "json://127.0.0.1/@10.1.0.5/",
+        "json://127.0.0.1#@10.1.0.5/",
+        "json://[::ffff:10.1.0.5]/",
     ],
 )
 def test_chat_leads_nowhere_else(target):
     with pytest.raises(chat.NotSendable):
-        chat.check_chat(target, ())
+        chat.check_chat(target, ("10.1.0.5/32",))
 
 
-def test_chat_of_a_known_service_is_taken():
-    chat.check_chat("slack://TokenA/TokenB/TokenC", ())
+@pytest.mark.parametrize("service", chat.SERVICES)
+def test_chat_of_a_known_service_is_taken(service):
+    chat.check_chat(ADDRESSES[service], ())
+
+
+@pytest.mark.parametrize("scheme", chat.OWN_SERVERS)
+def test_chat_on_an_allowed_server_is_taken(scheme):
+    chat.check_chat(f"{scheme}://user:pass@10.1.0.5:8065/{'a' * 24}", ("10.1.0.0/16",))
 
 
 @pytest.mark.django_db
