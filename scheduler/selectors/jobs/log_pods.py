@@ -55,12 +55,12 @@ class LogPods:
         return pods.select_related("podgroup__queue", "podgroup__job", "node")
 
     def _is_over(self, pods: list[Pod]) -> bool:
-        if not pods:
-            return not PodGroup.objects.filter(pk=self.gang).exists()
-        job = pods[0].podgroup.job
-        if job is None:
-            return all(pod.phase in _ENDED for pod in pods)
-        return job.phase in FINISHED
+        gang = PodGroup.objects.filter(pk=self.gang).select_related("job").first()
+        if gang is None:
+            return True
+        if gang.job is not None:
+            return gang.job.phase in FINISHED  # a job that was cancelled has no pods any more
+        return bool(pods) and all(pod.phase in _ENDED for pod in pods)
 
     def ending(self) -> str:
         """How the gang has ended, in a sentence."""

@@ -16,7 +16,7 @@ from scheduler.services.cluster import api_server, log_following
 from scheduler.services.cluster.log_following import End, Following, Places, Remark
 from scheduler.services.cluster.nodes import drain_node
 from scheduler.services.cluster.pod_logs import LogQuestion, read_log
-from scheduler.services.jobs.submit import submit_job
+from scheduler.services.jobs.submit import command_job, submit_job
 from tests.control_plane.fake.faults import Answer
 from tests.scheduled import PODS, ScheduledCluster, scheduled_cluster
 from tests.services.cluster.test_job_writes import ANN
@@ -200,3 +200,21 @@ def test_a_simulated_pod_that_is_evicted_says_so_and_waits_again():
 
     assert texts(leaving)[-1].startswith("SIGTERM: stops at step")
     assert gone == [End("evicted", "train-worker-0 was evicted, and waits for a place again.")]
+
+
+def test_following_a_job_ends_when_it_is_cancelled_and_its_pods_are_gone():
+    pod = simulated(seconds=600)
+    gang = LogPods(pod.podgroup_id)
+    follow = Following(ANN, gang, LogQuestion())
+    follow.look()
+
+    command_job("default", "train", "Cancel")
+    run_session()
+    pass_time(60)
+    run_session()
+    last = follow.look()
+
+    assert not Pod.objects.exists()
+    the_end = End("ended", "The job default/train has ended: Terminated.")
+    assert last == [Remark(pod.name, "train-worker-0 was deleted."), the_end]
+    assert Following(ANN, gang, LogQuestion()).look() == [the_end]
