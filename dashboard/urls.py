@@ -76,7 +76,7 @@ urlpatterns = [
     # /account/ counts wrong passwords and writes the audit log
     path("admin/password_change/", RedirectView.as_view(pattern_name="account")),
     # one page takes passwords, and asks for the code of those who need one
-    path("admin/login/", RedirectView.as_view(pattern_name="login", query_string=True)),
+    path("admin/login/", sign_in.admin_sign_in),
     path("admin/", admin.site.urls),
 ]
 

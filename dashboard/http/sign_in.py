@@ -6,9 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -52,6 +54,13 @@ class SignIn(LoginView):
 
     def get_default_redirect_url(self) -> str:
         return first_page(self.request)
+
+
+def admin_sign_in(request: HttpRequest) -> HttpResponse:
+    """From the tables of Django's admin site. Somebody signed in would be sent back for ever."""
+    if request.user.is_authenticated and not admin.site.has_permission(request):
+        raise PermissionDenied
+    return redirect(f"{reverse('login')}?{request.META.get('QUERY_STRING', '')}")
 
 
 def go_on(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -48,7 +50,16 @@ def test_nothing_can_be_changed_added_or_deleted():
 
 @pytest.mark.parametrize("who", ["ruth", "sam", "vera"])
 def test_others_do_not_get_in(who: str):
-    assert signed_in(who).get("/admin/").status_code == 302
+    answer = signed_in(who).get("/admin/", follow=True)
+
+    assert answer.status_code == 403
+    assert "does not have the permission for this page" in answer.content.decode()
+
+
+def test_who_is_not_signed_in_comes_back_after_it(client: Client):
+    answer = client.get("/admin/scheduler/", follow=True)
+
+    assert unquote(answer.redirect_chain[-1][0]) == "/accounts/login/?next=/admin/scheduler/"
 
 
 def test_secrets_are_on_no_page():
