@@ -48,19 +48,23 @@ def sendable_addresses(
     if not places:
         raise NotSendable(f"The name {host} has no address.")
     for place in places:
-        check_address(str(place[0]), allowed)
+        check_address(str(place[0]), allowed, host)
     return places
 
 
-def check_address(text: str, allowed: Iterable[str]) -> None:
-    """Raises `NotSendable`."""
+def check_address(text: str, allowed: Iterable[str], name: str = "") -> None:
+    """Raises `NotSendable`. What a `name` leads to inside of our network is not told."""
     address = ipaddress.ip_address(text.partition("%")[0])
     inner = _inner_address(address)
     if is_allowed(inner, allowed):
         return
     if not _is_public(inner):
+        if name in ("", text):
+            what = f"{text} is an address of"
+        else:
+            what = f"{name} leads to"
         raise NotSendable(
-            f"{text} is an address of a private network, where nothing is sent. "
+            f"{what} a private network, where nothing is sent. "
             "An admin can allow it with NOTICE_ALLOWED_NETWORKS."
         )
 

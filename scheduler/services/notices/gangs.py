@@ -144,7 +144,13 @@ def _jobs_ended(jobs: Iterable[Job]) -> Iterator[Note]:
         if job.phase in _ENDS:
             kind, words = _ENDS[job.phase]
             key = f"{job.phase}:{job.uid}:{job.finished_at}"
-            yield _note(job, kind, key, words, job.message)
+            yield _note(job, kind, key, words, _as_sentence(job.shown_message))
+
+
+def _as_sentence(words: str) -> str:
+    if not words:
+        return ""
+    return f"{words[0].upper()}{words[1:].removesuffix('.')}."
 
 
 def _note(

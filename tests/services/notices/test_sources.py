@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from scheduler.domain.lifecycle import QueueCommand
 from scheduler.domain.notices import NoticeKind
 from scheduler.domain.queues import ROOT
-from scheduler.models import Node, Notice
+from scheduler.models import Job, Node, Notice
+from scheduler.services.jobs.run_limits import end_overrunning_jobs
 from scheduler.services.notices.fan_out import write_notices
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import update_queue
@@ -44,6 +48,26 @@ def test_a_job_that_starts_and_finishes(watcher):
     pass_time(40)
     run_session()
     assert titles() == ["Job default/train has started", "Job default/train has finished"]
+
+
+def test_a_job_that_is_ended_for_its_time_says_so(watcher):
+    node("n1", cpu="4")
+    queue("short", max_run_seconds=600)
+    begun = job("train", queue="short", seconds=600)
+    for _ in range(2):
+        run_session()
+        pass_time(10)
+    long_ago = timezone.now() - timedelta(seconds=601)
+    Job.objects.filter(pk=begun.pk).update(phase_since=long_ago, run_begun_at=long_ago)
+
+    end_overrunning_jobs()
+    for _ in range(2):
+        run_session()
+        pass_time(60)
+
+    assert titles()[-1] == "Job default/train was ended"
+    words = "It ran for longer than the 600 s that short allows."
+    assert Notice.objects.order_by("pk").last().message == words
 
 
 def test_a_job_that_fails(watcher):
