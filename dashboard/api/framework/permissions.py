@@ -38,11 +38,17 @@ def on_any_queue(permission: Permission) -> Rule:
             return
         if access.is_held_back_everywhere(permission):
             raise ScopeTooNarrow(permission, ROOT, "do this")
-        doing = "do this; it need not be root, but you have it on no queue"
-        raise Forbidden(permission, ROOT, doing)
+        raise Forbidden(permission, ROOT, message=_nowhere(permission))
 
     rule.__name__ = f"on_any_queue_{permission}"
     return rule
+
+
+def _nowhere(permission: Permission) -> str:
+    return (
+        f"You need the permission “{permission}” to do this, and have it on no queue. Ask an admin "
+        "of the queue or of one above it."
+    )
 
 
 def on_root(permission: Permission) -> Rule:

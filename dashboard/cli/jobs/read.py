@@ -265,7 +265,7 @@ def _job_facts(job: Row) -> Iterable[tuple[str, object]]:
     if state.get("since"):
         phase += f" since {output.clock(state['since'])}"
     if state.get("message"):
-        phase += f". {state['message']}"
+        phase += f": {state['message']}"
     yield "Phase", phase
     yield from _run_limit(status)
     yield "Needs at once", output.counted(spec.get("minAvailable", 0), "pod")

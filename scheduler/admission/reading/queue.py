@@ -372,7 +372,8 @@ def _read_names(reader: Reader, value: object, field: QueueField, _old: QueueSpe
             names.add(name)
         else:
             rule = "lower-case letters, digits and -, at most 63 characters"
-            message = f"{field.path} has {shown(name)}; a namespace's name has {rule}."
+            what = shown(name) or "an empty name"
+            message = f"{field.path} has {what}; a namespace's name has {rule}."
             reader.refuse("invalid_name", field.path, message)
     together = ",".join(sorted(names))
     if len(together) > field.most:
