@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 FORMAT: Final = "fumarole-backup"
 FORMAT_VERSION: Final = 1
 _MANIFEST: Final = "manifest.json"
 _CHUNK: Final = 1024 * 1024
 _LARGEST_MANIFEST: Final = 16 * 1024 * 1024
+
+_Value = TypeVar("_Value")
 
 
 class BadBackup(Exception):
@@ -155,7 +157,7 @@ def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
     try:
         with archive.open(_MANIFEST) as file:
             document = json.loads(file.read(_LARGEST_MANIFEST))
-    except (KeyError, ValueError, zipfile.BadZipFile) as problem:
+    except (KeyError, ValueError, RecursionError, zipfile.BadZipFile) as problem:
         raise BadBackup(f"{path} is no backup of Fumarole: it has no {_MANIFEST}.") from problem
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise BadBackup(f"{path} is no backup of Fumarole.")
@@ -166,21 +168,45 @@ def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
         )
     try:
         return _manifest_in(document)
-    except (KeyError, TypeError, ValueError) as problem:
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise BadBackup(f"{path} is no whole backup: its {_MANIFEST} is damaged.") from problem
 
 
 def _manifest_in(document: Mapping[str, Any]) -> Manifest:
-    tables = []
-    for table in document["tables"]:
-        columns = tuple(Column(column["name"], column["type"]) for column in table["columns"])
-        tables.append(TableEntry(**{**table, "columns": columns}))
-    migrations = {app: tuple(names) for app, names in document["migrations"].items()}
+    """What is not of its type raises one of the errors that `_read_manifest` knows."""
+    tables = tuple(_table_in(table) for table in document["tables"])
+    if len({table.name for table in tables}) != len(tables):
+        raise ValueError("a table is there twice")
+    migrations = {}
+    for app, names in document["migrations"].items():
+        migrations[app] = tuple(_of_type(str, name) for name in names)
     return Manifest(
         version=str(document["version"]),
         database=str(document["database"]),
         made_at=str(document["made_at"]),
         migrations=migrations,
-        tables=tuple(tables),
+        tables=tables,
         left_out=tuple(document["left_out"]),
     )
+
+
+def _table_in(table: Mapping[str, Any]) -> TableEntry:
+    columns = []
+    for column in table["columns"]:
+        columns.append(Column(_of_type(str, column["name"]), _of_type(str, column["type"])))
+    last_id = table["last_id"]
+    if last_id is not None:
+        _of_type(int, last_id)
+    return TableEntry(
+        name=_of_type(str, table["name"]),
+        columns=tuple(columns),
+        rows=_of_type(int, table["rows"]),
+        sha256=_of_type(str, table["sha256"]),
+        last_id=last_id,
+    )
+
+
+def _of_type(wanted: type[_Value], value: object) -> _Value:
+    if type(value) is not wanted:
+        raise TypeError(f"{value!r} is no {wanted.__name__}")
+    return value

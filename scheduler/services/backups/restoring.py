@@ -11,13 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
 
 from scheduler.domain.plans import counted
 from scheduler.services.accounts.actors import SYSTEM
-from scheduler.services.backups.archive import BackupReader, BadBackup, Manifest, open_archive
+from scheduler.services.backups.archive import (
+    BackupReader,
+    BadBackup,
+    Manifest,
+    TableEntry,
+    open_archive,
+)
 from scheduler.services.backups.schema import check_known, migrate_to, tables_at
-from scheduler.services.backups.tables import empty_tables, set_last_id, write_rows
+from scheduler.services.backups.tables import columns_of, empty_tables, set_last_id, write_rows
 from scheduler.services.records import audit
 
 
@@ -40,7 +46,7 @@ def check_backup(path: Path) -> Manifest:
 
 
 def restore_backup(path: Path) -> Manifest:
-    """Raises `BadBackup` and `NotEmpty`, and has changed nothing then."""
+    """Raises `NotEmpty` and `BadBackup`. No row is there then, but there may be tables."""
     manifest = check_backup(path)
     _require_empty()
     migrate_to(manifest.migrations)
@@ -79,11 +85,34 @@ def _load(backup: BackupReader) -> None:
     for table in backup.manifest.tables:
         if table.name not in known:
             raise BadBackup(f"The backup has a table {table.name} that its version has not.")
-        with backup.open_table(table) as file:
+        _require_known_columns(table)
+        with backup.open_table(table) as file, _rows_fit(table.name):
             write_rows(table, file)
         if table.last_id is not None:
             set_last_id(table.name, table.last_id)
-    connection.check_constraints()
+    with _rows_fit("other tables"):
+        connection.check_constraints()
+
+
+def _require_known_columns(table: TableEntry) -> None:
+    """The names become part of a statement, so they are never taken from the file unseen."""
+    known = {column.name for column in columns_of(table.name)}
+    given = [column.name for column in table.columns]
+    if len(set(given)) != len(given) or not known.issuperset(given):
+        raise BadBackup(f"The backup has columns of {table.name} that its version has not.")
+
+
+@contextmanager
+def _rows_fit(where: str) -> Iterator[None]:
+    try:
+        with connection.wrap_database_errors:
+            yield
+    except (DataError, IntegrityError, ValueError) as problem:
+        said = str(problem).partition("\n")[0]
+        raise BadBackup(
+            f"The backup is damaged: the rows of {where} do not fit ({said}). Drop the database, "
+            "create an empty one, and use another copy of the file."
+        ) from problem
 
 
 def _note(path: Path, manifest: Manifest) -> None:

@@ -93,12 +93,37 @@ def test_a_newer_version_is_named(tmp_path: Path):
             b'{"format": "fumarole-backup", "formatVersion": 1}',
             "is no whole backup",
         ),
+        ("manifest.json", b"[" * 100_000, "is no backup of Fumarole"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, member: str, content: bytes, words: str):
     path = replaced(whole(tmp_path), member, content)
 
     with pytest.raises(BadBackup, match=words):
+        check_backup(path)
+
+
+TABLE = {"name": "one", "columns": [], "rows": 2, "sha256": "", "last_id": None}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"migrations": "scheduler"},
+        {"migrations": {"scheduler": [1]}},
+        {"tables": [TABLE, TABLE]},
+        {"tables": [{**TABLE, "last_id": "1; SELECT"}]},
+        {"tables": [{**TABLE, "rows": "2"}]},
+        {"tables": [{**TABLE, "columns": [{"name": 1, "type": "text"}]}]},
+    ],
+)
+def test_a_manifest_of_other_types_is_refused(tmp_path: Path, change: dict[str, object]):
+    path = whole(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        document = json.loads(archive.read("manifest.json"))
+    replaced(path, "manifest.json", json.dumps({**document, **change}).encode())
+
+    with pytest.raises(BadBackup, match="is no whole backup"):
         check_backup(path)
 
 
