@@ -76,13 +76,14 @@ def _value_of(row: NodeRow, key: str) -> str:
 
 def present_groups(rows: Sequence[NodeRow], key: str, resource: str) -> list[dict[str, Any]]:
     is_large = len(rows) > LARGE
+    cells = _Cells(resource, is_large=is_large)
     groups = []
     for name, members in grouped(rows, key):
         groups.append(
             {
                 "name": name,
                 "summary": group_summary(members, resource),
-                "cells": cells(members, resource, is_large=is_large),
+                "cells": cells.html(members),
                 "is_large": is_large,
             }
         )
@@ -110,37 +111,50 @@ def group_summary(rows: Sequence[NodeRow], resource: str) -> str:
 # Cells
 
 
-def cells(rows: Iterable[NodeRow], resource: str, *, is_large: bool) -> SafeString:
-    draw = _small_cell if is_large else _cell
-    return mark_safe("".join(draw(row, resource) for row in rows))  # noqa: S308 - escaped below
+class _Cells:
+    """Draws the cells of one resource. Nodes that are as full as another share its words."""
 
+    def __init__(self, resource: str, *, is_large: bool) -> None:
+        self.resource = resource
+        self._draw = self._small if is_large else self._whole
+        self._known: dict[tuple[int, int, int, str], tuple[str, str]] = {}
 
-def _cell(row: NodeRow, resource: str) -> str:
-    state = ""
-    if row.state != "Ready":
-        state = f'<span class="heat-state">{row.state}</span>'
-    return (
-        f"{_opening(row, resource)}"
-        f'<span class="heat-figures">{escape(figures(row, resource))}</span>'
-        f'<span class="heat-name">{escape(row.name)}</span>{state}</a></li>'
-    )
+    def html(self, rows: Iterable[NodeRow]) -> SafeString:
+        return mark_safe("".join(map(self._draw, rows)))  # noqa: S308 - escaped below
+
+    def _whole(self, row: NodeRow) -> str:
+        classes, words = self._looks(row)
+        name = escape(row.name)
+        state = ""
+        if row.state != "Ready":
+            state = f'<span class="heat-state">{row.state}</span>'
+        return (
+            f'<li><a class="{classes}" href="/nodes/{quote(row.name)}/" title="{name}: {words}">'
+            f'<span class="heat-figures">{escape(figures(row, self.resource))}</span>'
+            f'<span class="heat-name">{name}</span>{state}</a></li>'
+        )
+
+    def _small(self, row: NodeRow) -> str:
+        """Without words of its own it needs a label; node-map.js shows that beside the pointer."""
+        classes, words = self._looks(row)
+        return (
+            f'<li><a class="{classes}" href="/nodes/{quote(row.name)}/" '
+            f'aria-label="{escape(row.name)}: {words}">{_MARKS[row.state]}</a></li>'
+        )
+
+    def _looks(self, row: NodeRow) -> tuple[str, str]:
+        """The classes, and the sentence behind the name."""
+        used = row.used.amount(self.resource)
+        key = (row.allocatable.amount(self.resource), used, row.free(self.resource), row.state)
+        found = self._known.get(key)
+        if found is None:
+            off = "" if row.takes_pods else " heat-off"
+            classes = f"heat heat-{heat(row, self.resource)}{off}"
+            found = self._known[key] = (classes, escape(cell_words(row, self.resource)))
+        return found
 
 
 _MARKS = {"Ready": "", "Cordoned": "/", "Not ready": "×"}
-
-
-def _small_cell(row: NodeRow, resource: str) -> str:
-    name = f' aria-label="{escape(cell_words(row, resource))}"'  # it has no words of its own
-    return f"{_opening(row, resource, name)}{_MARKS[row.state]}</a></li>"
-
-
-def _opening(row: NodeRow, resource: str, name: str = "") -> str:
-    off = "" if row.takes_pods else " heat-off"
-    words = escape(cell_words(row, resource))
-    return (
-        f'<li><a class="heat heat-{heat(row, resource)}{off}" '
-        f'href="/nodes/{quote(row.name)}/" title="{words}"{name}>'
-    )
 
 
 def heat(row: NodeRow, resource: str) -> str:
@@ -159,16 +173,16 @@ def figures(row: NodeRow, resource: str) -> str:
 
 
 def cell_words(row: NodeRow, resource: str) -> str:
-    """The sentence of a cell: its name, how full it is, and its state where that is not Ready."""
+    """What a cell says behind the node's name: how full it is, and its state unless Ready."""
     state = ""
     if row.state != "Ready":
         state = f", {row.state.lower()}"
     has = row.allocatable.get(resource)
     if not has:
-        return f"{row.name}: {_lacks(resource)}{state}"
+        return f"{_lacks(resource)}{state}"
     used = row.used.amount(resource)
     in_use = f"{shown(resource, used)} of {with_unit(resource, has)} in use"
-    return f"{row.name}: {in_use}, {free_words(row, resource)}{state}"
+    return f"{in_use}, {free_words(row, resource)}{state}"
 
 
 def free_words(row: NodeRow, resource: str) -> str:

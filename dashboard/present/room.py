@@ -70,8 +70,8 @@ def spreads(rows: Sequence[NodeRow]) -> list[Fragmentation]:
 
 def resources_of(rows: Iterable[NodeRow]) -> list[str]:
     names: set[str] = set()
-    for row in rows:
-        names.update(row.allocatable)
+    for allocatable in {row.allocatable for row in rows}:
+        names.update(allocatable)
     return in_page_order(names)
 
 

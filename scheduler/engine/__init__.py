@@ -77,17 +77,31 @@ def ask_about_node(snapshot: Snapshot, policy: Policy, node: str) -> NodeQuestio
     return NodeQuestion(open_session(snapshot, policy, reporting=False), node)
 
 
-def count_places(snapshot: Snapshot, policy: Policy, pod_class: int, most: int) -> int:
-    """How many pods of the class nodes have room for when all that may start has its place.
-
-    No queue's limit counts. At most `most`.
+def count_places(
+    snapshot: Snapshot, policy: Policy, pod_classes: Sequence[int], most: int
+) -> list[int]:
+    """For each of these classes how many of its pods nodes have room for when all that may start
+    has its place. No queue's limit counts. At most `most`.
     """
     if snapshot.paused:
+        return [0] * len(pod_classes)
+    session = _with_places_taken(snapshot, policy)
+    return [session.node_scores(pod_class).count_places(most) for pod_class in pod_classes]
+
+
+def count_started(snapshot: Snapshot, policy: Policy, podgroup: int) -> int:
+    """How many pods of the podgroup with this number the next session gives a node."""
+    if snapshot.paused:
         return 0
+    binds = _with_places_taken(snapshot, policy).binds
+    return sum(len(bind.pods) for bind in binds if bind.gang.row == podgroup)
+
+
+def _with_places_taken(snapshot: Snapshot, policy: Policy) -> Session:
     session = open_session(snapshot, policy, reporting=False)
     for action in placing_actions(policy):
         ACTIONS[action](session)
-    return len(session.node_scores(pod_class).nodes_for(most))
+    return session
 
 
 def placing_actions(policy: Policy) -> Sequence[str]:

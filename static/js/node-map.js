@@ -1,4 +1,5 @@
 // The map of the cluster by keyboard: one cell is in the tab order, arrow keys move among them.
+// Small cells show no text: the pointer is told their label.
 
 const MOVES = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 
@@ -8,6 +9,10 @@ export function watchNodeMap() {
   document.addEventListener("focusin", (event) => {
     const cell = event.target.closest?.("[data-node-map] .heat");
     if (cell) makeCurrent(cell);
+  });
+  document.addEventListener("pointerover", (event) => {
+    const cell = event.target.closest?.("[data-node-map] .heat[aria-label]");
+    if (cell) cell.title = cell.ariaLabel;
   });
   document.addEventListener("content", () => {
     for (const map of document.querySelectorAll("[data-node-map]")) prepare(map);

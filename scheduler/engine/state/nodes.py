@@ -346,6 +346,11 @@ class NodeScores:
             return np.repeat(nodes, rooms)[:wanted].tolist()  # type: ignore[no-any-return]
         return _greedy(nodes.tolist(), rooms.tolist(), self._scores_ahead(nodes, rooms), wanted)
 
+    def count_places(self, most: int) -> int:
+        """For how many of `most` pods `nodes_for` finds a node."""
+        nodes = np.flatnonzero(self.by_node > -np.inf)
+        return min(most, int(copies(self._free(nodes), self.request).sum()))
+
     def _scores_ahead(self, nodes: Rows, rooms: Amounts) -> list[float]:
         """For each node the score of its first, second, ... pod, one node after the other."""
         owner = np.repeat(np.arange(len(nodes)), rooms)

@@ -444,6 +444,9 @@ class RuledNodeScores(NodeScores):
     def nodes_for(self, wanted: int) -> list[int]:
         return super().nodes_for(min(wanted, 1))
 
+    def count_places(self, most: int) -> int:
+        return len(self.nodes_for(most))
+
     def _suitable_later(self) -> Mask:
         return self.suitable & self.rules.allowed(self.pod_class, later=True)
 

@@ -5,10 +5,14 @@ A fixed number of queries.
 
 from __future__ import annotations
 
+import json
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from scheduler.domain.resources import NOTHING, Resources, units_per_one
 from scheduler.models import Event, Node, Pod, PodClass, PodGroup
@@ -18,9 +22,8 @@ PLACED = ("Binding", "Bound", "Running")
 OCCUPYING = (*PLACED, "Releasing", "Unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
-    """One machine.
+class NodeRow(NamedTuple):
+    """One machine. A tuple, because pages make thousands of them.
 
     `used` is what its pods hold, those that are leaving included. `taken` is the part of it that
     pods of other schedulers hold, which are not among `pods`. `promised` is kept for pods that
@@ -56,9 +59,11 @@ class NodeRow:
         """Nothing on a node that does not answer: no pod could be started there."""
         if not self.ready:
             return 0
-        # what is promised where others leave is in use still
-        kept = self.promised.amount(resource) - self.leaving.amount(resource)
-        return max(0, self.allocatable.amount(resource) - self.used.amount(resource) - max(0, kept))
+        left = self.allocatable.amount(resource) - self.used.amount(resource)
+        if self.promised:
+            # what is promised where others leave is in use still
+            left -= max(0, self.promised.amount(resource) - self.leaving.amount(resource))
+        return max(0, left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +79,65 @@ class NodeLoad:
     promised: Resources = NOTHING
 
 
+_COLUMNS: Final = ("pk", "name", "kind", "ready", "unschedulable")
+_TEXTS: Final = ("taints", "labels", "allocatable", "taken")
+
+
 def node_rows(names: Collection[str] | None = None) -> list[NodeRow]:
     """All nodes by name, or those named. Four queries."""
     nodes = Node.objects.order_by("name")
     if names is not None:
         nodes = nodes.filter(name__in=names)
-    found = list(nodes)
-    loads = node_loads([node.pk for node in found], are_all=names is None)
-    rows: list[NodeRow] = []
-    for node in found:
-        rows.append(_node_row(node, loads[node.pk]))
-    return rows
+    texts = {f"{name}_text": Cast(name, TextField()) for name in _TEXTS}
+    found = list(nodes.values_list(*_COLUMNS, *texts.values()))
+    loads = node_loads([columns[0] for columns in found], are_all=names is None)
+    read = _Reader()
+    return [read.row(columns, loads[columns[0]]) for columns in found]
 
 
-def _node_row(node: Node, load: NodeLoad) -> NodeRow:
-    return NodeRow(
-        name=node.name,
-        kind=node.kind,
-        ready=node.ready,
-        unschedulable=node.unschedulable,
-        taints=tuple(node.taints),
-        labels=node.labels,
-        allocatable=node.allocatable,
-        used=_all_in_use(load.used, node.taken),
-        leaving=load.leaving,
-        promised=load.promised,
-        pods=load.pods,
-        taken=node.taken,
-    )
+class _Reader:
+    """Makes rows of columns. Most nodes are like many others: equal texts are read once."""
+
+    def __init__(self) -> None:
+        self._amounts: dict[str, Resources] = {}
+        self._taints: dict[str, tuple[Mapping[str, str], ...]] = {}
+
+    def row(self, columns: tuple[Any, ...], load: NodeLoad) -> NodeRow:
+        _, name, kind, ready, unschedulable, taints, labels, allocatable, taken = columns
+        others = self.amounts(taken)
+        return NodeRow(
+            name=name,
+            kind=kind,
+            ready=ready,
+            unschedulable=unschedulable,
+            taints=self.taints(taints),
+            labels=json.loads(labels),
+            allocatable=self.amounts(allocatable),
+            used=_all_in_use(load.used, others),
+            leaving=load.leaving,
+            promised=load.promised,
+            pods=load.pods,
+            taken=others,
+        )
+
+    def amounts(self, text: str) -> Resources:
+        found = self._amounts.get(text)
+        if found is None:
+            found = self._amounts[text] = Resources(json.loads(text))
+        return found
+
+    def taints(self, text: str) -> tuple[Mapping[str, str], ...]:
+        found = self._taints.get(text)
+        if found is None:
+            found = self._taints[text] = tuple(json.loads(text))
+        return found
 
 
 def _all_in_use(used: Resources, taken: Resources) -> Resources:
     if not taken:
         return used
+    if not used:
+        return taken
     return used + taken
 
 
@@ -129,8 +160,8 @@ def node_loads(ids: Sequence[int], *, are_all: bool = False) -> dict[int, NodeLo
     pods: dict[int, int] = {}
     for node, _, _, number in held:
         pods[node] = pods.get(node, 0) + number
-    found: dict[int, NodeLoad] = {}
-    for pk in ids:
+    found = dict.fromkeys(ids, NodeLoad())
+    for pk in (used.keys() | promised.keys()) & found.keys():
         found[pk] = NodeLoad(
             used.get(pk, NOTHING),
             pods.get(pk, 0),
@@ -203,19 +234,19 @@ class Fragmentation:
 
 
 def fragmentation(nodes: Sequence[NodeRow], resource: str) -> Fragmentation:
-    taking = []
+    has, free = [], []
     for node in nodes:
-        if node.takes_pods and node.allocatable.amount(resource):
-            taking.append(node)
-    free = [node.free(resource) for node in taking]
-    biggest = max((node.allocatable.amount(resource) for node in taking), default=0)
-    sizes = _sizes_to_ask(resource, biggest)
+        amount = node.allocatable.amount(resource)
+        if amount and node.takes_pods:
+            has.append(amount)
+            free.append(node.free(resource))
+    free.sort()
     room_for = []
-    for size in sizes:
-        room_for.append((size, sum(1 for amount in free if amount >= size)))
+    for size in _sizes_to_ask(resource, max(has, default=0)):
+        room_for.append((size, len(free) - bisect_left(free, size)))
     return Fragmentation(
         resource=resource,
-        whole=sum(node.allocatable.amount(resource) for node in taking),
+        whole=sum(has),
         free=sum(free),
         largest=max(free, default=0),
         room_for=tuple(room_for),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from secrets import token_hex
 from typing import Any, Final
 
@@ -17,12 +18,14 @@ from scheduler.domain.node_fit import RANK, Fit, NodeVerdict, WaitingGang
 from scheduler.domain.queues import DEFAULT
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Snapshot
-from scheduler.engine import ask_about_node, count_places, placing_actions, run_session
+from scheduler.engine import ask_about_node, count_places, count_started, run_session
 from scheduler.engine.policy import Policy
 from scheduler.models import ClusterState
+from scheduler.selectors.queues.facts import submission_scene
 from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.accounts.actors import Actor, submitter
-from scheduler.services.jobs.submit import check_job
+from scheduler.services.jobs.pods import Priorities
+from scheduler.services.jobs.submit import check_manifest
 from scheduler.services.jobs.trial_jobs import MOST_PODS, pod_class_in, put_in, strange_resource
 from scheduler.services.sessions.policies import policy_in_force
 
@@ -48,96 +51,98 @@ class LargestGang:
 def largest_gangs(shapes: Sequence[Resources], queue: str, *, by: Actor) -> list[LargestGang]:
     """For each shape of pods, in this queue; without a queue, whatever queues may use.
 
-    The caller has asked whether the reader may see the queue.
+    The caller has asked whether the reader may see the queue. The number of queries depends
+    neither on shapes nor on how many gangs are tried.
     """
+    wanted = list(shapes[:MOST_SHAPES])
     snapshot = cluster_now()
     policy = policy_in_force(ClusterState.objects.select_related("policy").get(pk=1))
+    if snapshot.paused and not queue:
+        return [LargestGang(shape, 0, "Scheduling is paused.") for shape in wanted]
+    trials = _Trials(snapshot, policy, queue, by)
+    known = [shape for shape in wanted if not strange_resource(_job_of(shape, 1), snapshot)]
+    places = dict(zip(known, trials.places(known), strict=True))
     found = []
-    for shape in shapes[:MOST_SHAPES]:
-        if queue:
-            found.append(_Trials(snapshot, policy, queue, shape, by).largest())
+    for shape in wanted:
+        if shape not in places:
+            strange = strange_resource(_job_of(shape, 1), snapshot)
+            found.append(LargestGang(shape, 0, f"The cluster has no {strange} at all."))
+        elif queue:
+            found.append(trials.largest(shape, places[shape]))
         else:
-            found.append(_largest_of_cluster(snapshot, policy, shape))
+            found.append(_largest_of_cluster(shape, places[shape]))
     return found
 
 
-def _largest_of_cluster(snapshot: Snapshot, policy: Policy, shape: Resources) -> LargestGang:
-    job = _job_of(shape, 1)
-    if snapshot.paused:
-        return LargestGang(shape, 0, "Scheduling is paused.")
-    strange = strange_resource(job, snapshot)
-    if strange:
-        return LargestGang(shape, 0, f"The cluster has no {strange} at all.")
-    copy = snapshot.copy()
-    pods = count_places(copy, policy, pod_class_in(job, copy), MOST_PODS)
+def _largest_of_cluster(shape: Resources, places: int) -> LargestGang:
+    if places == MOST_PODS:
+        return LargestGang(shape, places, is_capped=True)
     why = "No node has room for one more pod when all that may start has its place."
-    if pods == MOST_PODS:
-        return LargestGang(shape, pods, "", is_capped=True)
-    return LargestGang(shape, pods, why)
+    return LargestGang(shape, places, why)
 
 
 def _job_of(shape: Resources, pods: int, queue: str = "") -> JobManifest:
-    task = TaskManifest("worker", pods, pods, -1, PodTemplate(requests=shape))
+    """A gang that starts with one pod and takes up to `pods`."""
+    task = TaskManifest("worker", pods, 1, -1, PodTemplate(requests=shape))
     metadata = Metadata("largest-gang", DEFAULT, "", "", {}, {})
-    return JobManifest(metadata, queue, pods, (task,))
+    return JobManifest(metadata, queue, 1, (task,))
 
 
 class _Trials:
-    """Gangs of one shape, submitted one after the other to copies of the cluster."""
+    """Gangs of one queue, submitted one after the other to copies of the cluster."""
 
-    def __init__(
-        self, snapshot: Snapshot, policy: Policy, queue: str, shape: Resources, by: Actor
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, policy: Policy, queue: str, by: Actor) -> None:
         self.snapshot = snapshot
         self.policy = policy
         self.queue = queue
-        self.shape = shape
-        self.user = submitter(by)
         self.name = f"largest-gang-{token_hex(4)}"  # nobody has one of this name
+        self.priorities = Priorities.load()
+        self.scene = submission_scene({queue}, DEFAULT, submitter(by))
 
-    def largest(self) -> LargestGang:
-        strange = strange_resource(_job_of(self.shape, 1), self.snapshot)
-        if strange:
-            return LargestGang(self.shape, 0, f"The cluster has no {strange} at all.")
-        pods = largest_that(self.starts, self._guess(), MOST_PODS)
-        if pods == MOST_PODS:
-            return LargestGang(self.shape, pods, "", is_capped=True)
-        return LargestGang(self.shape, pods, self.why_not(pods + 1))
-
-    def _guess(self) -> int:
+    def places(self, shapes: Sequence[Resources]) -> list[int]:
         """What nodes have room for when all that may start has its place."""
         copy = self.snapshot.copy()
-        pod_class = pod_class_in(_job_of(self.shape, 1), copy)
-        return count_places(copy, self.policy, pod_class, MOST_PODS)
+        classes = [pod_class_in(_job_of(shape, 1), copy, self.priorities) for shape in shapes]
+        return count_places(copy, self.policy, classes, MOST_PODS)
 
-    def starts(self, pods: int) -> bool:
-        job, problem = self._admitted(pods)
-        if job is None or problem:
-            return False
+    def largest(self, shape: Resources, places: int) -> LargestGang:
+        starts = cache(partial(self._starts, shape))
+        guess = max(1, places)
+        if not starts(guess):
+            guess = self._started(_job_of(shape, guess, self.queue))
+        pods = largest_that(starts, guess, MOST_PODS)
+        if pods == MOST_PODS:
+            return LargestGang(shape, pods, is_capped=True)
+        return LargestGang(shape, pods, self._why_not(shape, pods + 1))
+
+    def _starts(self, shape: Resources, pods: int) -> bool:
+        job, problem = self._admitted(shape, pods)
+        return job is not None and not problem and self._started(job) >= pods
+
+    def _started(self, job: JobManifest) -> int:
+        """How many of its pods the next session would give a place."""
         copy = self.snapshot.copy()
-        key = put_in(job, copy)
-        actions = placing_actions(self.policy)
-        outcome = run_session(copy, self.policy, actions, reporting=False)
-        return sum(bind.podgroup == key for bind in outcome.binds) >= pods
+        key = put_in(job, copy, self.priorities)
+        return count_started(copy, self.policy, copy.groups.rows[key])
 
-    def why_not(self, pods: int) -> str:
+    def _why_not(self, shape: Resources, pods: int) -> str:
         """The sentence that a gang of this size would wait with, or be refused with."""
-        job, problem = self._admitted(pods)
+        job, problem = self._admitted(shape, pods)
         if job is None or problem:
             return problem
         copy = self.snapshot.copy()
-        key = put_in(job, copy)
+        key = put_in(job, copy, self.priorities)
         reason = run_session(copy, self.policy).reasons.get(key)
         if reason is None:
             return ""
         return reason.message
 
-    def _admitted(self, pods: int) -> tuple[JobManifest | None, str]:
-        job, violations, _ = check_job(self._manifest(pods), self.user)
+    def _admitted(self, shape: Resources, pods: int) -> tuple[JobManifest | None, str]:
+        job, violations, _ = check_manifest(self._manifest(shape, pods), self.scene)
         return job, in_words(violations)
 
-    def _manifest(self, pods: int) -> dict[str, Any]:
-        container = {"name": "worker", "resources": {"requests": self.shape.to_quantities()}}
+    def _manifest(self, shape: Resources, pods: int) -> dict[str, Any]:
+        container = {"name": "worker", "resources": {"requests": shape.to_quantities()}}
         task = {
             "name": "worker",
             "replicas": pods,

@@ -50,7 +50,15 @@ from scheduler.services.locks import alone_with_pods, share_tree
 from scheduler.services.records import audit
 from scheduler.services.sessions.requests import want_session
 
-__all__ = ["JobCommandResult", "Submitted", "check_job", "command_job", "submit_job", "sync_jobs"]
+__all__ = [
+    "JobCommandResult",
+    "Submitted",
+    "check_job",
+    "check_manifest",
+    "command_job",
+    "submit_job",
+    "sync_jobs",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +188,7 @@ def check_job(
     scene = _read_scene(manifest, user)
     if tree is not None:
         scene = scene._replace(tree=tree, facts=replace(scene.facts, states=states or {}))
-    return _check_manifest(manifest, scene)
+    return check_manifest(manifest, scene)
 
 
 def _read_scene(manifest: object, user: str) -> Scene:
@@ -188,9 +196,10 @@ def _read_scene(manifest: object, user: str) -> Scene:
     return submission_scene({queue}, namespace, user)
 
 
-def _check_manifest(
+def check_manifest(
     manifest: object, scene: Scene
 ) -> tuple[JobManifest | None, tuple[Violation, ...], tuple[Notice, ...]]:
+    """The same for whoever has looked at its queue and namespace already."""
     reading = read_job(manifest, scene.facts)
     verdict = judged(lambda facts: job_verdict(reading, scene.tree, facts), scene.facts)
     return reading.value, verdict.violations, verdict.notices
@@ -201,7 +210,7 @@ def _admit_job(
     scene: Scene,
     by: Actor,
 ) -> tuple[JobManifest, tuple[Notice, ...]]:
-    job, violations, notices = _check_manifest(manifest, scene)
+    job, violations, notices = check_manifest(manifest, scene)
     access.require_to_submit(by, job.queue if job else place_of(manifest)[1])
     if violations or job is None:
         raise Rejected(violations, notices, by_state=is_forbidden_by_state(violations))

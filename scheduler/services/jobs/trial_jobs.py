@@ -72,12 +72,13 @@ def total_request(job: JobManifest) -> Resources:
     return whole
 
 
-def put_in(job: JobManifest, snapshot: Snapshot) -> str:
+def put_in(job: JobManifest, snapshot: Snapshot, priorities: Priorities | None = None) -> str:
     """The gang and its pods, as submitting would make them.
 
     Tasks that wait for others are left out, as they would be.
     """
-    priorities = Priorities.load()
+    if priorities is None:
+        priorities = Priorities.load()
     group = replace(
         gang_of(job),
         priority=priorities.of(job.priority_class).value,
@@ -102,9 +103,9 @@ def put_in(job: JobManifest, snapshot: Snapshot) -> str:
     return group.key
 
 
-def pod_class_in(job: JobManifest, snapshot: Snapshot) -> int:
+def pod_class_in(job: JobManifest, snapshot: Snapshot, priorities: Priorities) -> int:
     """The number of the class of the first task's pods. The snapshot gets it if it is new."""
-    return _class_number(job.tasks[0], job, Priorities.load(), snapshot)
+    return _class_number(job.tasks[0], job, priorities, snapshot)
 
 
 def _class_number(

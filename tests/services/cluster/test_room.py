@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from scheduler.domain.node_fit import Fit, NodeVerdict
 from scheduler.domain.resources import Resources
+from scheduler.engine import count_started
 from scheduler.models import Node, PodGroup, Queue
+from scheduler.services.cluster import room
 from scheduler.services.cluster.room import (
     LargestGang,
     largest_gangs,
@@ -63,6 +68,31 @@ def test_a_queue_starts_no_more_than_its_limit_lets_it():
 
     assert within.pods == 12 - 4  # train-1 has 4 of the 12 CPU that vision may use
     assert largest("batch", cpu="1").pods > within.pods
+
+
+def test_a_queue_near_its_limit_takes_no_more_queries_and_few_sessions(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    node("n3", cpu="64", memory="32Gi")
+    sessions: list[int] = []
+
+    def counted(*asked: Any) -> int:
+        sessions.append(1)
+        return count_started(*asked)
+
+    monkeypatch.setattr(room, "count_started", counted)
+    largest("vision", cpu="1")
+    sessions.clear()
+    with CaptureQueriesContext(connection) as for_one:
+        largest("vision", cpu="1")
+    tried = len(sessions)
+    with CaptureQueriesContext(connection) as for_four:
+        shapes = [Resources.parse({"cpu": size}) for size in ("1", "2", "3", "4")]
+        found = largest_gangs(shapes, "vision", by=person("admin"))
+
+    assert [one.pods for one in found] == [8, 4, 2, 2]
+    assert len(for_four) == len(for_one)
+    assert tried == 4  # 72, as many of 72 as may start, and then 8 and 9: not found by halving
 
 
 def test_the_cluster_counts_what_waiting_gangs_take_first():
