@@ -1,9 +1,11 @@
 """Booking: what pods waited for and held becomes rows of usage, exactly once.
 
-A pod that is over has a stretch, which a trigger wrote in the transaction that ended it. A pod that
-is not over is counted up to a mark every ten minutes, and what was counted is remembered. Each
-step books the difference between what is known now and what was booked before, and remembers it,
-in one transaction: killed anywhere, or run twice, the sums stay what they must be.
+A pod that is over has a stretch, which a trigger wrote in the transaction that ended it. All pods
+are counted up to the same mark, so that what was used and what was deserved can be compared: a pod
+that went on then is remembered with what was counted, and a stretch that ends later stays for a
+later mark. Each step books the difference between what is known now and what was booked before,
+and remembers it, in one transaction: killed anywhere, or run twice, the sums stay what they must
+be.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from scheduler.domain.resources import Resources
 from scheduler.domain.usage import (
@@ -26,6 +29,7 @@ from scheduler.domain.usage import (
     Counted,
     Life,
     counted_amounts,
+    moment_at,
     seconds_held,
     still_to_book,
     whole_seconds,
@@ -37,7 +41,9 @@ from scheduler.services.usage.sums import Sums
 from scheduler.services.usage.waits import add_waits
 
 MARK: Final = 600
-"""Pods that go on are counted at each whole ten minutes."""
+"""Pods are counted up to each whole ten minutes."""
+SHORT_MARK: Final = 60
+"""While no more go on than are counted in one transaction, up to each whole minute."""
 LATE: Final = timedelta(seconds=75)
 """So long after a mark, what the queues had is there in whole minutes."""
 AT_ONCE: Final = 2000
@@ -59,30 +65,37 @@ class _Known:
 
 
 def book_usage(now: datetime, until: float | None = None) -> None:
-    """All that is over, then what goes on, if a new mark has come. `until` is a monotonic clock's.
-
-    What is not done by then is for the next time.
+    """All up to the mark, if a new one has come; else what is heard of late. `until` is a monotonic
+    clock's. What is not done by then is for the next time.
     """
-    UsageBook.objects.get_or_create(pk=1)
-    while _book_stretches():
+    book, _ = UsageBook.objects.get_or_create(pk=1)
+    mark = max(_mark_at(now), book.complete_until or 0)
+    while _book_stretches(mark):
         if until is not None and time.monotonic() > until:
             return
-    mark = int((now - LATE).timestamp()) // MARK * MARK
-    if _complete_until() >= mark:
+    if book.complete_until == mark:
         return
-    after = 0
-    while (last := _book_open_pods(after, mark)) is not None:
-        after = last
+    for step in (_book_open_pods, _book_later_stretches):
+        after = 0
+        while (last := step(after, mark)) is not None:
+            after = last
     _complete(mark)
+
+
+def _mark_at(now: datetime) -> int:
+    mark = MARK
+    if _going_on().count() <= AT_ONCE:
+        mark = SHORT_MARK
+    return int((now - LATE).timestamp()) // mark * mark
+
+
+def _going_on() -> QuerySet[Pod]:
+    return Pod.objects.exclude(phase__in=_ENDED)
 
 
 def _hold_book() -> UsageBook:
     """One books at a time; held until the transaction ends."""
     return UsageBook.objects.select_for_update().get(pk=1)
-
-
-def _complete_until() -> int:
-    return UsageBook.objects.get(pk=1).complete_until or 0
 
 
 @transaction.atomic
@@ -104,10 +117,11 @@ def _complete(mark: int) -> None:
 
 
 @transaction.atomic
-def _book_stretches() -> bool:
-    """Whether there may be more."""
+def _book_stretches(mark: int) -> bool:
+    """Those that ended by then. Whether there may be more."""
     _hold_book()
-    stretches = list(PodStretch.objects.filter(booked=False).order_by("pk")[:AT_ONCE])
+    rows = PodStretch.objects.filter(booked=False, ended_at__lte=moment_at(mark))
+    stretches = list(rows.order_by("pk")[:AT_ONCE])
     if not stretches:
         return False
     evicted = _evictions_of(stretches)
@@ -115,6 +129,25 @@ def _book_stretches() -> bool:
     _book(pods, over=True)
     PodStretch.objects.filter(pk__in=[stretch.pk for stretch in stretches]).update(booked=True)
     return len(stretches) == AT_ONCE
+
+
+@transaction.atomic
+def _book_later_stretches(after: int, mark: int) -> int | None:
+    """What went on at the mark and has ended since, as all that goes on. The last number; None at
+    the end.
+    """
+    _hold_book()
+    rows = PodStretch.objects.filter(booked=False, pk__gt=after, created_at__lt=moment_at(mark))
+    stretches = list(rows.order_by("pk")[:AT_ONCE])
+    if not stretches:
+        return None
+    going_on = []
+    for stretch in stretches:
+        pod = _known_stretch(stretch, {})
+        if pod.until > mark:
+            going_on.append(replace(pod, life=replace(pod.life, ended=None), until=mark))
+    _book(going_on, over=False)
+    return stretches[-1].pk
 
 
 def _known_stretch(stretch: PodStretch, evictions: Mapping[str, Collection[datetime]]) -> _Known:
@@ -151,7 +184,7 @@ def _book_open_pods(after: int, mark: int) -> int | None:
     """Some of them, in the order of their numbers. The last number; None at the end."""
     _hold_book()
     rows = (
-        Pod.objects.exclude(phase__in=_ENDED)
+        _going_on()
         .filter(pk__gt=after)
         .order_by("pk")
         .values_list(

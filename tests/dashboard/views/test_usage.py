@@ -189,7 +189,7 @@ def test_the_page_has_figures_with_unit_and_denominator(root_admin):
 
     assert "452 of 2 000 GPU-hours, 23 %" in words
     assert "All figures are GPU-hours." in words
-    assert "Complete up to" in words
+    assert "All figures are up to" in words
 
 
 def test_the_page_says_that_nothing_is_booked_yet(root_admin):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db.models import Sum
+from django.utils import timezone
 
 from scheduler.models import (
     CountedPod,
@@ -25,6 +26,8 @@ from tests.worlds import job, node, queue, run_session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 FIGURES = ("held", "waited", "lost")
+TOLD = booking.LATE + timedelta(seconds=booking.SHORT_MARK)
+"""After an end: by then it is booked."""
 NAMES = {"held": "used", "waited": "waited", "lost": "lost"}
 QUEUE, NAMESPACE, OWNER, JOB, RESOURCE = range(5)
 GROUPS = {
@@ -131,7 +134,7 @@ def test_a_pod_counts_for_the_queue_that_it_was_in_at_the_time():
 
     month.end(START + timedelta(days=1))
     ended = Pod.objects.get().finished_at
-    book_usage(START + timedelta(days=1))
+    book_usage(ended + TOLD)
 
     cpu = pod.pod_class.requests["cpu"]
     before = first - int(START.timestamp())
@@ -150,9 +153,9 @@ def test_pods_that_are_pruned_were_told_before():
     node("n1", cpu="4")
     made = job("short", replicas=2)
     run_session()
-    Pod.objects.update(
-        phase="Succeeded", finished_at=Pod.objects.first().bound_at + timedelta(seconds=90)
-    )
+    begun = Pod.objects.first().bound_at - timedelta(hours=1)
+    Pod.objects.update(created_at=begun, bound_at=begun)
+    Pod.objects.update(phase="Succeeded", finished_at=begun + timedelta(seconds=90))
 
     made.delete()
     tidy_up()
@@ -169,7 +172,7 @@ def test_a_pod_that_is_read_anew_counts_once():
     ended = pod.bound_at + timedelta(seconds=30)
     Pod.objects.filter(pk=pod.pk).update(phase="Succeeded", finished_at=ended)
     pod.refresh_from_db()
-    book_usage(ended)
+    book_usage(ended + TOLD)
 
     pod.delete()
     pod.save(force_insert=True)
@@ -188,17 +191,46 @@ def test_a_pod_that_was_over_when_it_was_first_heard_of_counts():
     pod.phase = "Succeeded"
     pod.finished_at = pod.bound_at + timedelta(seconds=30)
     pod.save(force_insert=True)
-    book_usage(pod.finished_at)
+    book_usage(pod.finished_at + TOLD)
 
     assert booked("cluster", UsageRow.HOUR, "used") == {("cpu",): 30_000}
+
+
+@pytest.mark.parametrize("at_once", [1, 2000])  # marks of ten minutes, and of one
+def test_all_figures_end_at_the_same_mark(monkeypatch: pytest.MonkeyPatch, at_once: int):
+    """A pod that ended after the mark counts up to it, as one that goes on."""
+    monkeypatch.setattr(booking, "AT_ONCE", at_once)
+    month = Month.begin(7)
+    for _ in range(4):
+        month.come(START)
+        month.place(START)
+    mark = datetime.fromtimestamp(int(START.timestamp()) // MARK * MARK + 6 * MARK, tz=UTC)
+    ended = Pod.objects.first()
+    assert ended is not None
+    Pod.objects.filter(pk=ended.pk).update(
+        phase="Succeeded", finished_at=mark + timedelta(seconds=20)
+    )
+    cpu = sum(pod.pod_class.requests["cpu"] for pod in Pod.objects.select_related("pod_class"))
+    seconds = int(mark.timestamp()) - int(START.timestamp())
+
+    book_usage(mark + booking.LATE)
+    at_mark = booked("cluster", UsageRow.HOUR, "used")
+    book_usage(mark + timedelta(seconds=MARK) + booking.LATE)
+
+    whole = booked("cluster", UsageRow.HOUR, "used")
+    rest = 20 * ended.pod_class.requests["cpu"]
+    others = cpu - ended.pod_class.requests["cpu"]
+    assert at_mark[("cpu",)] == cpu * seconds
+    assert whole[("cpu",)] == cpu * seconds + rest + others * MARK
+    assert CountedPod.objects.count() == 3
 
 
 def test_nothing_is_remembered_of_pods_that_are_over():
     month = Month.begin(6)
     end = play(month, 60)
 
-    Pod.objects.all().delete()
-    book_usage(end + timedelta(days=1))
+    Pod.objects.all().delete()  # the database's clock says when they ended
+    book_usage(max(end, timezone.now()) + TOLD)
 
     assert not CountedPod.objects.exists()
     assert not PodStretch.objects.filter(booked=False).exists()
@@ -218,7 +250,7 @@ def test_shares_of_queues_are_booked_with_the_mark_they_go_up_to():
     UsageBook.objects.create(pk=1, complete_until=int(start.timestamp()))
 
     book_usage(start + timedelta(minutes=20) + booking.LATE)
-    book_usage(start + timedelta(minutes=21) + booking.LATE)
+    book_usage(start + timedelta(minutes=20, seconds=40) + booking.LATE)
 
     rows = UsageRow.objects.filter(seconds=3600, resource="cpu").order_by("queue_name", "at")
     found = [(row.queue_name, row.at.hour, row.deserved, row.borrowed, row.owed) for row in rows]
