@@ -48,6 +48,7 @@ def statement(request: HttpRequest) -> HttpResponseBase:
         context |= present_statement(found)
         context["may_send"] = access(request).may(Permission.ADMINISTER, queue)
         context["owners"] = owners_of_queue(queue)
+        context["is_going_on"] = found.span.end > timezone.now()
     return render(request, "insights/statement.html", context)
 
 
@@ -60,6 +61,9 @@ def statement_send(request: HttpRequest) -> HttpResponse:
         sent = send_statement(queue, month, by=actor(request))
     except BadSpan as problem:
         raise UnknownWord(str(problem)) from None
+    except Rejected as refusal:
+        messages.error(request, in_words(refusal.violations))
+        return redirect("statement")
     if sent:
         messages.success(request, f"The statement was sent to {', '.join(sent)}.")
     else:

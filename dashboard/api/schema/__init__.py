@@ -61,19 +61,10 @@ from dashboard.api.schema.history import (
     Decision,
     Event,
     Eviction,
-    Fairness,
     ForecastAccuracy,
     GivenCommand,
-    GivenPriceList,
-    GivenStatement,
-    LoanHistory,
-    LoanLedger,
-    PriceLists,
     Scenario,
-    SentStatement,
     Session,
-    Statement,
-    UsageReport,
 )
 from dashboard.api.schema.jobs import (
     Explanation,
@@ -91,6 +82,7 @@ from dashboard.api.schema.jobs import (
     PodManifest,
     Timeline,
 )
+from dashboard.api.schema.loans import LoanHistory, LoanLedger
 from dashboard.api.schema.me import (
     BulkJob,
     BulkRun,
@@ -133,6 +125,15 @@ from dashboard.api.schema.queues import (
     QueueManifest,
     QueueTree,
     Reason,
+)
+from dashboard.api.schema.usage import (
+    Fairness,
+    GivenPriceList,
+    GivenStatement,
+    PriceLists,
+    SentStatement,
+    Statement,
+    UsageReport,
 )
 from dashboard.api.schema.users import (
     GivenGrant,

@@ -22,6 +22,7 @@ from scheduler.admission.reading.workload import (
 from scheduler.admission.rules.backlogs import check_backlogs, check_room, check_run_time
 from scheduler.admission.rules.job_changes import check_job_change, stays_in_queue
 from scheduler.admission.rules.jobs import check_job_itself, check_size
+from scheduler.admission.rules.known_queues import unknown_queue
 from scheduler.admission.rules.namespaces import check_namespace
 from scheduler.admission.violations import Verdict, Violation, without_repeats
 from scheduler.domain.lifecycle import TAKES_WORK
@@ -47,13 +48,7 @@ def check_queue_takes_work(
     return to a Closing queue.
     """
     if queue not in tree:
-        yield Violation(
-            "queue_not_found",
-            queue,
-            field,
-            f"There is no queue {queue}.",
-            "name a queue that exists",
-        )
+        yield unknown_queue(queue, field)
         return
     if queue == ROOT:
         yield Violation(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler.admission.rules.known_queues import unknown_queue
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import (
     Access,
@@ -106,17 +107,7 @@ def require_to_submit(by: Actor, queue: str) -> None:
     """A queue that the caller may not see is answered like one that is not there."""
     access = access_for(by)
     if not access.may(Permission.VIEW, queue):
-        raise Rejected(
-            [
-                Violation(
-                    "queue_not_found",
-                    queue,
-                    "spec.queue",
-                    f"There is no queue {queue}.",
-                    "name a queue that exists",
-                )
-            ]
-        )
+        raise Rejected([unknown_queue(queue)])
     access.require(Permission.SUBMIT, queue, "submit work to it")
 
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from django.db import transaction
 from django.db.models import QuerySet
 
+from scheduler.admission.rules.known_queues import unknown_queue
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import (
     Access,
@@ -92,10 +93,7 @@ def grant_place(queue: str, by: Actor) -> Queue:
         require(by, Permission.ADMINISTER, queue, "grant roles on it")
         return Queue.objects.get(name=queue)
     except (OutOfSight, Queue.DoesNotExist):
-        message = f"There is no queue {queue[:80]}."
-        raise Rejected(
-            [Violation("queue_not_found", queue, "spec.queue", message, "name a queue that exists")]
-        ) from None
+        raise Rejected([unknown_queue(queue)]) from None
 
 
 def _grantee_columns(user: str, group: str, mine: Access) -> dict[str, Any]:

@@ -10,7 +10,9 @@ from urllib.parse import urlencode
 from django.db import transaction
 from django.utils import timezone
 
-from scheduler.domain.access import Permission, Role
+from scheduler.admission.rules.known_queues import unknown_queue
+from scheduler.admission.violations import Rejected
+from scheduler.domain.access import OutOfSight, Permission, Role
 from scheduler.domain.notices import Note, NoticeKind
 from scheduler.domain.prices import rounded
 from scheduler.domain.usage_spans import UsageSpan, month_span
@@ -29,8 +31,12 @@ LATE: Final = timedelta(hours=1)
 
 @transaction.atomic
 def send_statement(queue: str, month: str, *, by: Actor, dry_run: bool = False) -> list[str]:
-    """To whom it was sent. Raises `BadSpan`, `Forbidden` and `OutOfSight`."""
-    access.require(by, Permission.ADMINISTER, queue, "send its statement")
+    """To whom it was sent. Raises `BadSpan`, `Forbidden` and `Rejected`."""
+    try:
+        access.require(by, Permission.ADMINISTER, queue, "send its statement")
+        Queue.objects.get(name=queue)
+    except (OutOfSight, Queue.DoesNotExist):
+        raise Rejected([unknown_queue(queue)]) from None
     span = month_span(month)
     recipients = owners_of_queue(queue)
     audit.record(
