@@ -26,6 +26,12 @@ SIZE_WORDS: Final = {
     NO_SIZE: "size not known",
 }
 """Every class, in the order of tables."""
+_RANKS: Final = {name: rank for rank, name in enumerate(SIZE_WORDS)}
+
+
+def rank_of_size(name: str) -> int:
+    """Its place in tables; what nobody knows comes last."""
+    return _RANKS.get(name, len(_RANKS))
 
 
 def size_of(amounts: Iterable[tuple[str, int]]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.db.models import QuerySet, Sum
 
+from scheduler.domain.gang_sizes import rank_of_size
 from scheduler.domain.losses import PARTS
 from scheduler.domain.usage_spans import UsageSpan
 from scheduler.domain.wait_buckets import percentile
@@ -114,7 +115,10 @@ def _waits(question: FairnessQuestion) -> dict[str, tuple[Waits, ...]]:
         summed = rows.order_by().values_list(column, "bucket").annotate(total=Sum("count"))
         for name, bucket, number in summed:
             counts[name][bucket] += number
-        found[kind] = tuple(_waits_of(name, counts[name]) for name in sorted(counts))
+        order = sorted(counts)
+        if kind == "size":
+            order.sort(key=rank_of_size)
+        found[kind] = tuple(_waits_of(name, counts[name]) for name in order)
     return found
 
 
