@@ -3,9 +3,12 @@
 const TABLES = "details.idle:not([open])";
 
 export function unfoldForPaper() {
+  const isPrinted = matchMedia("print");
   let unfolded = [];
-  matchMedia("print").addEventListener("change", ({ matches }) => {
-    if (matches) unfolded = [...document.querySelectorAll(TABLES)];
-    for (const details of unfolded) details.open = matches;
-  });
+  const follow = () => {
+    if (isPrinted.matches) unfolded = [...document.querySelectorAll(TABLES)];
+    for (const details of unfolded) details.open = isPrinted.matches;
+  };
+  follow();
+  isPrinted.addEventListener("change", follow);
 }

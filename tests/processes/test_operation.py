@@ -57,6 +57,16 @@ def test_web_processes_are_restarted_in_turn_without_a_lost_click():
     assert found["connects"] > 2
 
 
+def test_followed_lists_go_on_behind_nginx_whichever_web_process_goes_away():
+    need(bool(shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")), "install nginx")
+
+    code, found, told = run("tests.processes.soak.watching")
+
+    assert code == 0, told
+    assert (len(found["listed"]), found["agree"]) == (14, 6), told
+    assert found["connects"] > 6  # two web processes went away, and took connections with them
+
+
 def test_a_standby_on_another_machine_takes_over_and_nobody_writes_late():
     need(os.geteuid() == 0 and bool(shutil.which("ip")), "needs root and the package iproute2")
 

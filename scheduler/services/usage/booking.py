@@ -118,9 +118,9 @@ def _complete(mark: int) -> None:
 
 @transaction.atomic
 def _book_stretches(mark: int) -> bool:
-    """Those that ended by then. Whether there may be more."""
+    """Those that ended by then, in whole seconds. Whether there may be more."""
     _hold_book()
-    rows = PodStretch.objects.filter(booked=False, ended_at__lte=moment_at(mark))
+    rows = PodStretch.objects.filter(booked=False, ended_at__lt=moment_at(mark + 1))
     stretches = list(rows.order_by("pk")[:AT_ONCE])
     if not stretches:
         return False

@@ -197,7 +197,10 @@ def test_a_pod_that_was_over_when_it_was_first_heard_of_counts():
 
 
 @pytest.mark.parametrize("at_once", [1, 2000])  # marks of ten minutes, and of one
-def test_all_figures_end_at_the_same_mark(monkeypatch: pytest.MonkeyPatch, at_once: int):
+@pytest.mark.parametrize("after", [0.4, 20])
+def test_all_figures_end_at_the_same_mark(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, after: float
+):
     """A pod that ended after the mark counts up to it, as one that goes on."""
     monkeypatch.setattr(booking, "AT_ONCE", at_once)
     month = Month.begin(7)
@@ -208,7 +211,7 @@ def test_all_figures_end_at_the_same_mark(monkeypatch: pytest.MonkeyPatch, at_on
     ended = Pod.objects.first()
     assert ended is not None
     Pod.objects.filter(pk=ended.pk).update(
-        phase="Succeeded", finished_at=mark + timedelta(seconds=20)
+        phase="Succeeded", finished_at=mark + timedelta(seconds=after)
     )
     cpu = sum(pod.pod_class.requests["cpu"] for pod in Pod.objects.select_related("pod_class"))
     seconds = int(mark.timestamp()) - int(START.timestamp())
@@ -218,7 +221,7 @@ def test_all_figures_end_at_the_same_mark(monkeypatch: pytest.MonkeyPatch, at_on
     book_usage(mark + timedelta(seconds=MARK) + booking.LATE)
 
     whole = booked("cluster", UsageRow.HOUR, "used")
-    rest = 20 * ended.pod_class.requests["cpu"]
+    rest = int(after) * ended.pod_class.requests["cpu"]
     others = cpu - ended.pod_class.requests["cpu"]
     assert at_mark[("cpu",)] == cpu * seconds
     assert whole[("cpu",)] == cpu * seconds + rest + others * MARK
