@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,7 @@ def test_the_first_ten_minutes_of_an_admin(site: Running, browser: Browser, tmp_
     _find_what_waits(page)
     _take_a_node_out(page)
     _change_the_rules(page)
+    _see_who_used_what(page)
     _stop_everything(page, site, tmp_path)
     page.context.close()
 
@@ -88,6 +90,31 @@ def _look_at_nodes(page: Page) -> None:
     page.get_by_role("link", name="Map", exact=True).click()
     expect(page.locator(".free-rooms, #nodes").first).to_contain_text("free")
     picture(page, "nodes")
+
+
+def _see_who_used_what(page: Page) -> None:
+    """What is used is booked after some three minutes: until then the page says so."""
+    go(page, "Insights")
+    page.get_by_role("main").get_by_role("link", name=re.compile("^Usage")).click()
+    expect(heading(page)).to_have_text("Usage")
+    _wait_for_usage(page)
+    picture(page, "usage")
+    page.get_by_role("link", name="language", exact=True).click()
+    expect(page.get_by_role("region", name="Usage by user")).to_be_visible()
+    go(page, "Fairness")
+    expect(page.get_by_role("region", name="Where the room went")).to_contain_text("Used")
+    picture(page, "fairness")
+    go(page, "Timeline")
+    lane = page.get_by_role("link", name=re.compile("policy was replaced|policy changes")).first
+    expect(lane).to_be_visible()
+
+
+def _wait_for_usage(page: Page) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS + 200
+    while not page.get_by_role("link", name="language", exact=True).count():
+        assert time.monotonic() < deadline, "nothing was booked"
+        page.wait_for_timeout(5000)
+        page.reload()
 
 
 def _give_rights(page: Page) -> None:
@@ -217,9 +244,21 @@ def test_the_first_ten_minutes_of_a_submitter(site: Running, browser: Browser):
     expect(page).to_have_url(re.compile(r"/jobs/\?q=user(:|%3A)me"))
     _submit(page)
     _see_why_it_waits(page)
+    _see_own_usage(page)
     _stop_and_clone(page)
     _use_a_token(page, site)
     page.context.close()
+
+
+def _see_own_usage(page: Page) -> None:
+    where = page.url
+    page.goto("/insights/usage/?queue=vision&by=user&window=24h")
+    expect(heading(page)).to_have_text("Usage")
+    expect(page.get_by_role("region", name="Usage by user")).to_be_visible()
+    page.goto("/nodes/-/room/?queue=vision")
+    expect(page.get_by_role("row", name=re.compile("^8 GPU"))).to_be_visible()
+    page.goto(where)
+    page.locator(".tabs").get_by_role("link").first.click()
 
 
 def _submit(page: Page) -> None:

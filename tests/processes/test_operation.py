@@ -65,6 +65,7 @@ def test_followed_lists_go_on_behind_nginx_whichever_web_process_goes_away():
     assert code == 0, told
     assert (len(found["listed"]), found["agree"]) == (14, 6), told
     assert found["connects"] > 6  # two web processes went away, and took connections with them
+    assert found["begunAnew"]["web-1"] == 0, told  # the one that was stopped handed over
 
 
 def test_a_standby_on_another_machine_takes_over_and_nobody_writes_late():

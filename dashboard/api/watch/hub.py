@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,7 @@ from dashboard.api.watch.streams import AWAY, RIGHTS, TOO_MANY, Stream, allowed_
 from dashboard.api.watch.views import KEPT_SECONDS, TooMany, View
 from dashboard.live.news import hear_news, keep_going
 from dashboard.live.readers import access_now
+from dashboard.live.stopping import at_stop
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,8 @@ class WatchHub:
     def of_this_loop(cls) -> WatchHub:
         loop = asyncio.get_running_loop()
         if loop not in cls._hubs:
-            cls._hubs[loop] = cls()
+            hub = cls._hubs[loop] = cls()
+            at_stop(partial(loop.call_soon_threadsafe, hub.hand_over))
         return cls._hubs[loop]
 
     # Who follows what
@@ -92,6 +95,16 @@ class WatchHub:
         self._forget_old_views()
         if not self._streams:
             self._stop_work()
+
+    def hand_over(self) -> None:
+        """To other processes: this one stops. Streams end when what they know has been kept."""
+        loop = asyncio.get_running_loop()
+        for view in self._followed():
+            if view.is_read:
+                kept = self._thread.submit(handover.keep, view)
+                kept.add_done_callback(
+                    lambda _, view=view: loop.call_soon_threadsafe(self._end_all, view, "")
+                )
 
     def _forget_old_views(self) -> None:
         now = time.monotonic()

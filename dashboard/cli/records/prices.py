@@ -102,8 +102,13 @@ def show_statement(
     rows: list[Sequence[object]] = []
     for row in status["resources"]:
         rows.append(
-            [row["resource"], f"{row['used']:.2f}", row["price"] or "-", row["cost"] or "-"]
+            [
+                row["resource"],
+                f"{row['used']:.2f} {row['unit']}",
+                row["price"] or "-",
+                row["cost"] or "-",
+            ]
         )
-    Table(("Resource", "Hours", "Price", "Cost"), rows).print()
+    Table(("Resource", "Used", "Price", "Cost"), rows).print()
     if status["total"] is not None:
         output.line(f"together {status['total']} {status['currency']}")

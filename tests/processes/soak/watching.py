@@ -172,7 +172,7 @@ def _follow_through_faults(stack: Stack, api: httpx.Client) -> dict[str, Any]:
         told = time.monotonic()
         wait(all_know)
         if away is not None:
-            begun_anew[away] = sum(program.begun_anew for program in programs)
+            begun_anew[away] = sum(program.begun_anew for program in programs)  # so far
         if away is None:
             delays.append(round(time.monotonic() - told, 2))
         else:

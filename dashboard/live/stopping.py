@@ -1,0 +1,33 @@
+"""When this process is told to stop, those who follow something are told before it is gone.
+
+uvicorn stops taking connections at SIGTERM and waits for a moment; then it cuts those that are
+left, and the signal ends the process at once. So what has to be done is done when the signal comes.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+_deeds: list[Callable[[], None]] = []
+
+
+def at_stop(deed: Callable[[], None]) -> None:
+    """It is called in the main thread, between any two instructions: it must only ask for work."""
+    _deeds.append(deed)
+
+
+def listen_for_stop() -> None:
+    """Before whoever listens already. Where nobody stops in good order, nobody is told."""
+    before = signal.getsignal(signal.SIGTERM)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for deed in _deeds:
+            deed()
+        before(number, frame)
+
+    signal.signal(signal.SIGTERM, stop)
