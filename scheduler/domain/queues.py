@@ -61,10 +61,15 @@ class QueueTree:
     """All queues by name, with their places in the tree.
 
     Takes any input: broken trees are found, not assumed away.
+
+    A part of a tree may know what the children of a queue have `together` without knowing them all.
     """
 
-    def __init__(self, queues: Iterable[QueueSpec]) -> None:
+    def __init__(
+        self, queues: Iterable[QueueSpec], *, together: Mapping[str, Together] | None = None
+    ) -> None:
         self._by_name: dict[str, QueueSpec] = {queue.name: queue for queue in queues}
+        self._together: dict[str, Together] = dict(together or {})  # as far as somebody has asked
 
     @cached_property
     def queues(self) -> dict[str, QueueSpec]:
@@ -87,11 +92,6 @@ class QueueTree:
             if queue.name != ROOT:
                 children.setdefault(queue.parent or ROOT, []).append(queue)
         return children
-
-    @cached_property
-    def _together(self) -> dict[str, Together]:
-        """What the children of a queue have together, as far as somebody has asked for it."""
-        return {}
 
     def children(self, name: str) -> list[QueueSpec]:
         """Direct children, by name."""
@@ -183,11 +183,32 @@ class QueueTree:
         Only a queue that is wanted closed looks at what its children are, so nothing outside can
         notice what happens inside.
         """
-        topmost = name
-        for ancestor in self.ancestors(name):
-            if self[ancestor].state is QueueState.CLOSED:
-                topmost = ancestor
-        return self.branch(topmost)
+        return self.branch(self._topmost_closed(self.ancestors(name)) or name)
+
+    def realms(self, changed: Iterable[str], left: Iterable[str] = ()) -> QueueTree:
+        """The realms of some queues, and what children that left can have meant for these.
+
+        Only what is to be closed asks for its children.
+        """
+        tops = set()
+        for name in changed:
+            if name in self:
+                tops.add(self._topmost_closed(self.ancestors(name)) or name)
+        for name in left:
+            if name in self:
+                tops.add(self._topmost_closed([name, *self.ancestors(name)]))
+        found: dict[str, QueueSpec] = {}
+        for name in tops - {""}:
+            found.update(self.branch(name)._by_name)
+        return QueueTree(found.values())
+
+    def _topmost_closed(self, upwards: Iterable[str]) -> str:
+        """The last of these queues that is wanted closed; "" where none is."""
+        topmost = ""
+        for name in upwards:
+            if self[name].state is QueueState.CLOSED:
+                topmost = name
+        return topmost
 
     def with_queue(self, queue: QueueSpec) -> QueueTree:
         """The same tree with this queue added or replaced.
@@ -207,10 +228,9 @@ class QueueTree:
         for parent in parents:
             # from here it is carried on; every tree that follows would have to add it up again
             self.children_together(parent)
-        changed = QueueTree(())
+        changed = QueueTree((), together=self._together)
         changed._by_name = dict(self._by_name)
         changed.__dict__["_children_by_parent"] = dict(self._children_by_parent)
-        changed.__dict__["_together"] = dict(self._together)
         if old is not None:
             del changed._by_name[old.name]
             changed._leave_sums(old)

@@ -276,6 +276,14 @@ class Sum:
             _add_times(sums, part, 1)
         return cls(sums)
 
+    @classmethod
+    def of_many(cls, parts: Iterable[tuple[Resources, int]]) -> Sum:
+        """Of parts that come so many times each."""
+        sums: dict[str, tuple[int, int]] = {}
+        for part, times in parts:
+            _add_times(sums, part, times)
+        return cls(sums)
+
     def plus(self, part: Resources, times: int = 1) -> Sum:
         """With one part more, or with `times=-1` with one of its parts less."""
         sums = dict(self._sums)

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.admission.facts import Facts
-from scheduler.admission.rules.quotas import hierarchy_problems, queues_concerned, tree_notices
+from scheduler.admission.rules.quotas import (
+    hierarchy_problems,
+    queues_concerned,
+    queues_rearranged,
+    tree_notices,
+)
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
 from scheduler.domain.resources import Resources
 
@@ -45,14 +50,16 @@ def test_nobody_else_is_told_anything_else(
             changed.add(step)
     facts = Facts(total=total)
     concerned = queues_concerned(changed, before, after)
+    rearranged = queues_rearranged(changed, before, after)
 
     notices = tree_notices(before, facts)
     problems = hierarchy_problems(before, _DEEPEST)
     for name in concerned:
         notices.pop(name, None)
+    for name in rearranged:
         problems.pop(name, None)
     notices |= tree_notices(after, facts, concerned)
-    problems |= hierarchy_problems(after, _DEEPEST, concerned)
+    problems |= hierarchy_problems(after, _DEEPEST, rearranged)
 
     assert notices == tree_notices(after, facts)
     assert problems == hierarchy_problems(after, _DEEPEST)

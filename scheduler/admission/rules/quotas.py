@@ -304,20 +304,30 @@ def quota_notices(proposed: QueueSpec, placed: QueueTree, facts: Facts) -> Itera
 
 
 def queues_concerned(changed: Iterable[str], before: QueueTree, after: QueueTree) -> set[str]:
-    """Of which queues `tree_notices` and `hierarchy_problems` may say something else than before.
+    """Of which queues `tree_notices` may say something else than before.
+
+    The children of root share the cluster: they hear of each other's changes.
+    """
+    names = list(changed)
+    found = queues_rearranged(names, before, after)
+    for tree in (before, after):
+        if any(name in tree and tree.parent_of(name) == ROOT for name in names):
+            found.update(queue.name for queue in after.children(ROOT))
+    return found
+
+
+def queues_rearranged(changed: Iterable[str], before: QueueTree, after: QueueTree) -> set[str]:
+    """Of which queues `hierarchy_problems` may say something else than before.
 
     Those that were changed, added or removed, all above them, whose children's sums moved, and
-    all below them, which have other limits above. The children of root share the cluster.
+    all below them, which have other limits above.
     """
+    names = list(changed)
     found: set[str] = set()
-    shares_cluster = False
     for tree in (before, after):
-        for name in changed:
+        for name in names:
             if name in tree:
                 found.update(tree.subtree_names(name), tree.ancestors(name))
-                shares_cluster = shares_cluster or tree.parent_of(name) == ROOT
-    if shares_cluster:
-        found.update(queue.name for queue in after.children(ROOT))
     return found
 
 

@@ -107,13 +107,17 @@ def scene_of(queues: dict[str, StoredQueue]) -> tuple[QueueTree, Facts]:
         states=states,
         live_podgroups=live_podgroups(),
         allocated_pods=allocated_pods(),
-        unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown),
+        unknown=unknown_of(queues),
         total=cluster_total(),
         namespaces=dict(Namespace.objects.values_list("name", "annotations")),
         reads_hierarchy_annotations=False,
         run_seconds=RunSeconds(),
     )
     return tree_of(queues), facts
+
+
+def unknown_of(queues: Mapping[str, StoredQueue]) -> frozenset[str]:
+    return frozenset(name for name, queue in queues.items() if queue.is_unknown)
 
 
 class RunSeconds(Mapping[str, Sequence[float]]):

@@ -6,7 +6,7 @@ JSON columns come as the text they are stored as, and each text is read once.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -74,7 +74,12 @@ def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
     query = _WHOLE
     if only_life:
         query = _LIVES
-    rows = [(row[: len(_LIFE)], row[len(_LIFE) :]) for row in query.rows()]
+    return queues_of_rows(query.rows())
+
+
+def queues_of_rows(found: Iterable[tuple[Any, ...]]) -> dict[str, StoredQueue]:
+    """By name; the rows are of `life_columns` or of `whole_columns`, each with that of its parent."""
+    rows = [(row[: len(_LIFE)], row[len(_LIFE) :]) for row in found]
     names = {life[0]: life[1] for life, _ in rows}
     return {life[1]: _stored(life, rest, names.get(life[2], "")) for life, rest in rows}
 
@@ -84,8 +89,16 @@ def _columns(plain: tuple[str, ...], texts: tuple[str, ...]) -> QuerySet[Any, An
     return Queue.objects.order_by("name").annotate(**cast).values_list(*plain, *cast)
 
 
-_LIVES = Prepared(lambda: _columns(_LIFE, _LIFE_TEXTS))
-_WHOLE = Prepared(lambda: _columns(_LIFE + _REST, _LIFE_TEXTS + _REST_TEXTS))
+def life_columns() -> QuerySet[Any, Any]:
+    return _columns(_LIFE, _LIFE_TEXTS)
+
+
+def whole_columns() -> QuerySet[Any, Any]:
+    return _columns(_LIFE + _REST, _LIFE_TEXTS + _REST_TEXTS)
+
+
+_LIVES = Prepared(life_columns)
+_WHOLE = Prepared(whole_columns)
 
 
 def tree_of(queues: dict[str, StoredQueue]) -> QueueTree:

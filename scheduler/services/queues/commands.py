@@ -23,6 +23,7 @@ from scheduler.domain.lifecycle import NotAllowed, QueueCommand
 from scheduler.domain.plans import Plan, plan
 from scheduler.models import Command, Queue
 from scheduler.outages import in_a_line
+from scheduler.selectors.queues.surroundings import Around
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER, are_queues_in_cluster
@@ -164,7 +165,9 @@ def _answered(edit: TreeEdit, order: QueueOrder, given: Given) -> Given:
 
 def _edit_for(orders: Sequence[QueueOrder], *, locks: bool = True) -> TreeEdit:
     edit = TreeEdit(only_life=True, with_pods=True, locks=locks)
-    if len(orders) > 1:
+    if len(orders) == 1:
+        edit.expect_one(Around(frozenset({orders[0].name})))
+    else:
         edit.expect_many()
     return edit
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scheduler.admission.defaults import HIERARCHY
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import (
     QueueReading,
@@ -26,6 +27,7 @@ from scheduler.domain.resources import Resources
 from scheduler.domain.three_way import FieldChange, Merged
 from scheduler.models import Command, Queue
 from scheduler.selectors.queues.facts import spec_of
+from scheduler.selectors.queues.surroundings import Around
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
@@ -91,7 +93,7 @@ def create_queue(
     """
     with tree_transaction(dry_run=dry_run):
         edit = TreeEdit()
-        made = create_in(edit, manifest, by, imported=imported)
+        made = create_in(edit, manifest, by, imported=imported, alone=True)
         edit.settle()
         return _as_stored(edit, made)
 
@@ -146,15 +148,35 @@ def _made_or_refused(edit: TreeEdit, manifest: object, by: Actor) -> Saved | Exc
         return refusal
 
 
-def create_in(edit: TreeEdit, manifest: object, by: Actor, *, imported: bool = False) -> Saved:
-    """The same as part of an edit of the tree: its row is there when that is settled."""
+def create_in(
+    edit: TreeEdit, manifest: object, by: Actor, *, imported: bool = False, alone: bool = False
+) -> Saved:
+    """The same as part of an edit of the tree: its row is there when that is settled.
+
+    `alone` says that the edit is about nothing else.
+    """
     reading = read_queue(manifest, imported=imported)
+    if alone:
+        _expect_one(edit, reading)
     parent = ROOT
     if reading.value:
         parent = reading.value.spec.parent
     access.require_to_create_queue(edit.seen_by(by), parent)
     proposed, notices = _admitted(reading, edit.tree, edit.facts, None)
     return make_in(edit, proposed, by, notices)
+
+
+def _expect_one(edit: TreeEdit, reading: Reading[QueueReading]) -> None:
+    """Let the edit read the tree around this queue alone, where that is enough to judge it.
+
+    A path in an annotation is compared with those of all queues, and all are below root.
+    """
+    if reading.value is None:
+        edit.expect_one(Around(frozenset()))
+        return
+    spec = reading.value.spec
+    if spec.name != ROOT and not spec.annotations.get(HIERARCHY):
+        edit.expect_one(Around(frozenset({spec.name}), frozenset({spec.parent or ROOT})))
 
 
 def make_in(
@@ -219,7 +241,9 @@ def update_queue(
             check_queue_version(queue, expected_version)
             if merge:
                 wanted = merge_patch(queue_manifest(stored.spec), manifest)
-        changed = _change(edit, stored, wanted, by, names_state=_names_state(manifest))
+        changed = _change(
+            edit, stored, wanted, by, names_state=_names_state(manifest), alone=True
+        )
         edit.settle()
         saved = Saved(
             queue,
@@ -298,11 +322,14 @@ def _change(
     by: Actor,
     *,
     names_state: bool,
+    alone: bool = False,
 ) -> Changed:
     old = stored.spec
     nothing_to_do = f"{old.name} is already as asked; nothing was changed."
     reading = read_queue(manifest, old)
     _check_identity(stored, reading)
+    if alone:
+        _expect_one(edit, reading)
     leaves_unknown = stored.is_unknown and names_state
     if reading.value is not None and not reading.violations:
         if reading.value.spec == old and not leaves_unknown:

@@ -23,19 +23,21 @@ from django.utils import timezone
 from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import QueueReading
-from scheduler.admission.rules.quotas import queues_concerned
+from scheduler.admission.rules.quotas import queues_concerned, queues_rearranged
 from scheduler.admission.violations import Rejected
 from scheduler.clusters.kubernetes.queue_writes import QueueWrite
+from scheduler.conf import is_kubernetes
 from scheduler.domain.lifecycle import derive
 from scheduler.domain.plans import Change, Load, Plan
 from scheduler.domain.queue_fields import (
     stored_values,
 )
-from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
+from scheduler.domain.queues import ROOT, QueueSpec, QueueState, QueueTree
 from scheduler.models import AuditEntry, Command, Queue
 from scheduler.models.prepared import PreparedInsert
-from scheduler.selectors.queues.facts import scene_of
+from scheduler.selectors.queues.facts import scene_of, unknown_of
 from scheduler.selectors.queues.loads import queue_loads
+from scheduler.selectors.queues.surroundings import Around, queues_around, scene_around
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import Actor
@@ -100,7 +102,8 @@ class TreeEdit:
     Nothing is written before `settle`. Of queues in a real cluster only a mirror is stored here:
     nothing is locked, and `settle` sends the changes to the API server.
 
-    `only_life` reads no more than the states need: enough for commands. `with_pods` is for
+    All queues are read, unless `expect_one` says which one it will be about. `only_life` reads no
+    more of them than the states need: enough for commands. `with_pods` is for
     whoever deletes pods, or may forbid that it is placed. Without `locks` it is for planning alone:
     it must not be settled.
     """
@@ -113,6 +116,7 @@ class TreeEdit:
         if locks and not self.is_in_cluster:
             _lock(with_pods=with_pods)
         self._only_life = only_life
+        self._around: Around | None = None
         self._new: dict[str, Queue] = {}
         self._respecified: set[str] = set()
         self._versions: Counter[str] = Counter()
@@ -128,16 +132,30 @@ class TreeEdit:
         self.is_shown = True
         self.warns = False
 
+    def expect_one(self, around: Around) -> None:
+        """Nothing but this will be changed, so the tree around it is all that will be read.
+
+        Where a real cluster writes the tree, it may be broken in ways that only show in the whole.
+        """
+        if not is_kubernetes():
+            self._around = around
+
     @cached_property
     def _image(self) -> _Image:
-        queues = stored_queues(only_life=self._only_life)
+        if self._around is None:
+            queues = stored_queues(only_life=self._only_life)
+        else:
+            queues = queues_around(self._around, only_life=self._only_life)
         parents = {}
         for name, queue in queues.items():
             parents[name] = queue.spec.parent
         if self._only_life:
             tree = tree_of(queues)
             return _Image(queues, tree, _life_of(queues), parents, tree)
-        tree, facts = scene_of(queues)
+        if self._around is None:
+            tree, facts = scene_of(queues)
+        else:
+            tree, facts = scene_around(self._around, queues)
         return _Image(queues, tree, facts, parents, tree)
 
     @property
@@ -196,6 +214,7 @@ class TreeEdit:
 
     def add(self, proposed: QueueReading, by: Actor) -> Queue:
         spec = proposed.spec
+        self._require_read(spec)
         image = self._image
         row = Queue(
             name=spec.name,
@@ -215,6 +234,7 @@ class TreeEdit:
 
     def respecify(self, spec: QueueSpec, by: Actor) -> None:
         """Change everything but the state that is asked for: only an order changes that."""
+        self._require_read(spec)
         image = self._image
         self._before.setdefault(spec.name, image.tree[spec.name])
         image.tree = image.tree.with_queue(replace(spec, state=image.tree[spec.name].state))
@@ -248,6 +268,16 @@ class TreeEdit:
             self._noted.add(change.name)
             if change.after.state not in (QueueState.CLOSING, QueueState.CLOSED):
                 self._reopened.add(change.name)
+
+    def _require_read(self, spec: QueueSpec) -> None:
+        """With a part of the tree alone, another queue would be judged without what is around it."""
+        if self._around is None:
+            return
+        stays = spec.name in self.tree and self.tree[spec.name].parent == spec.parent
+        if spec.name not in self._around.changed or not (
+            stays or (spec.parent or ROOT) in self._around.parents
+        ):
+            raise LookupError(f"the tree was not read around {spec.name} below {spec.parent}")
 
     def _touch(self, name: str, author: str) -> None:
         self._versions[name] += 1
@@ -327,7 +357,13 @@ class TreeEdit:
         audit.write(self._entries)
         if self.warns:
             concerned = queues_concerned(moved, self._image.found, self.tree)
-            settle_warnings(self._image.queues, self.tree, self.facts.total, only=concerned)
+            settle_warnings(
+                self._image.queues,
+                self.tree,
+                self.facts.total,
+                only=concerned,
+                rearranged=queues_rearranged(moved, self._image.found, self.tree),
+            )
         record_events(self._notes, now)
         say_quotas(self._before, self.tree.queues, now)
         ordered = {row.target_name for row in self._orders}
@@ -440,9 +476,13 @@ class TreeEdit:
 
     def _stored(self) -> StoredTree:
         queues = self._image.queues
+        tree = self.tree
+        if self._around is not None:
+            left = {spec.parent for spec in self._before.values()}
+            tree = tree.realms({*self._new, *self._versions}, left)
         return StoredTree(
             queues,
-            self.tree,
+            tree,
             {name: queue.standing for name, queue in queues.items()},
             self.unknown,
         )
@@ -456,4 +496,4 @@ def _lock(*, with_pods: bool) -> None:
 
 
 def _life_of(queues: Mapping[str, StoredQueue]) -> Facts:
-    return Facts(unknown=frozenset(name for name, queue in queues.items() if queue.is_unknown))
+    return Facts(unknown=unknown_of(queues))

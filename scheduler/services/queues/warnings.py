@@ -70,24 +70,29 @@ def settle_warnings(
     total: Resources | None,
     also: Mapping[str, list[Notice]] | None = None,
     only: Collection[str] | None = None,
+    rearranged: Collection[str] | None = None,
 ) -> list[str]:
     """The same of queues that have just been read, or written.
 
     `also` are notices by queue that do not follow from the tree. With `only`, nothing that other
-    queues are told can have changed.
+    queues are told can have changed; with `rearranged`, no other queue can have come to break a
+    rule of the hierarchy, or to keep it.
     """
     if _must_wait():
         return []
     facts = Facts(total=total)
     notices = tree_notices(tree, facts, only)
-    problems = hierarchy_problems(tree, facts.max_depth, only)
+    problems = hierarchy_problems(tree, facts.max_depth, rearranged)
     more = also or {}
     rows = []
     for queue in queues.values():
         if only is not None and queue.name not in only:
             continue
         of_queue = [*notices.get(queue.name, []), *more.get(queue.name, [])]
-        row = _row(queue, of_queue, problems.get(queue.name, []))
+        conditions = queue.conditions
+        if rearranged is None or queue.name in rearranged:
+            conditions = _conditions(queue, problems.get(queue.name, []))
+        row = _row(queue, of_queue, conditions)
         if row:
             rows.append(row)
     if rows:
@@ -116,20 +121,21 @@ def _invalid_condition(conditions: Iterable[dict[str, Any]]) -> dict[str, Any] |
     return None
 
 
+def _conditions(queue: StoredQueue, problems: list[Violation]) -> list[dict[str, Any]]:
+    kept = []
+    for condition in queue.conditions:
+        if condition.get("type") != "HierarchyInvalid":
+            kept.append(condition)
+    return kept + _invalid(queue, problems)
+
+
 def _row(
-    queue: StoredQueue,
-    notices: Iterable[Notice],
-    problems: list[Violation],
+    queue: StoredQueue, notices: Iterable[Notice], conditions: list[dict[str, Any]]
 ) -> dict[str, Any] | None:
     """The queue's new warnings and conditions, None where they are as they were."""
     warnings = []
     for notice in notices:
         warnings.append({"code": notice.code, "message": notice.message, "field": notice.field})
-    kept = []
-    for condition in queue.conditions:
-        if condition.get("type") != "HierarchyInvalid":
-            kept.append(condition)
-    conditions = kept + _invalid(queue, problems)
     if (warnings, conditions) == (queue.warnings, queue.conditions):
         return None
     return {
