@@ -35,8 +35,10 @@ from tests.services.queues.builders import queue
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 NAMES = [f"q{number}" for number in range(8)]
-EVERYBODY = ["root", "default", *NAMES, "missing"]
-_amounts = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.integers(0, 6), max_size=2)
+THERE = NAMES[:5]  # in every tree
+EVERYBODY = [*THERE, *THERE, *NAMES, "root", "root", "default", "missing"]
+_amounts = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.integers(0, 3), max_size=2)
+_large_amounts = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.integers(3, 9), max_size=2)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ _planted = st.builds(
     wish=st.sampled_from(["Open", "Open", "Open", "Closed", "Suspended"]),
     is_unknown=st.sampled_from([False, False, False, True]),
     amounts=st.fixed_dictionaries(
-        {}, optional={"deserved": _amounts, "guarantee": _amounts, "capability": _amounts}
+        {}, optional={"deserved": _large_amounts, "guarantee": _amounts, "capability": _amounts}
     ),
     podgroups=st.sampled_from([0, 0, 1, 2]),
 )
@@ -67,13 +69,13 @@ _specs = st.fixed_dictionaries(
         "state": st.sampled_from(["Open", "Closed", "Suspended"]),
         "deserved": _amounts,
         "guarantee": st.builds(lambda amounts: {"resource": amounts}, _amounts),
-        "capability": _amounts,
+        "capability": _large_amounts,
         "weight": st.integers(1, 9),
         "maxRunSeconds": st.integers(1, 99),
     },
 )
 _annotations = st.sampled_from(
-    [{}, {}, {}, {"volcano.sh/hierarchy": "root/q0", "volcano.sh/hierarchy-weights": "1/2"}]
+    [{}, {}, {}, {}, {}, {}, {"volcano.sh/hierarchy": "root/q0", "volcano.sh/hierarchy-weights": "1/2"}]
 )
 
 
@@ -89,14 +91,18 @@ def _manifests(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-_callers = st.sampled_from(["", "root", "q0", "q1", "q2"])
+_callers = st.sampled_from(["", "", "", "", "root", "q0", "q1", "q2"])
 _changes = st.one_of(
-    st.tuples(st.just("create"), _manifests([*NAMES, "new", "default"])),
-    st.tuples(st.just("update"), _manifests(["root", "default", *NAMES])),
+    st.tuples(st.just("create"), _manifests(["new", "new", "new", "q1"])),
+    st.tuples(st.just("update"), _manifests([*THERE, *THERE, "q7", "root", "default"])),
     st.tuples(
         st.just("command"), st.tuples(st.sampled_from(EVERYBODY), st.sampled_from(QueueCommand))
     ),
 )
+
+
+def _stored_amounts(values: dict[str, int]) -> Resources:
+    return Resources.parse({name: str(value) for name, value in values.items()})
 
 
 def _plant(planted: list[Planted]) -> None:
@@ -104,7 +110,7 @@ def _plant(planted: list[Planted]) -> None:
     rows = {-1: Queue.objects.get(name="root")}
     for number, one in enumerate(planted):
         above = rows.get(min(one.parent, number - 1))
-        amounts = {what: Resources(values) for what, values in one.amounts.items()}
+        amounts = {what: _stored_amounts(values) for what, values in one.amounts.items()}
         rows[number] = Queue.objects.create(
             name=NAMES[number], parent=above, wish=one.wish, is_unknown=one.is_unknown, **amounts
         )
@@ -190,7 +196,7 @@ def _done(kind: str, given: Any, caller: str) -> tuple[Any, ...]:
     return answer, statements, rows
 
 
-@given(st.lists(_planted, max_size=8), _changes, _callers)
+@given(st.lists(_planted, min_size=len(THERE), max_size=len(NAMES)), _changes, _callers)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 def test_the_tree_around_a_queue_is_enough_to_change_it(
     planted: list[Planted], change: tuple[str, Any], caller: str
