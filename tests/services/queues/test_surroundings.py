@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler.admission.reading.queue import read_queue
@@ -196,8 +196,42 @@ def _done(kind: str, given: Any, caller: str) -> tuple[Any, ...]:
     return answer, statements, rows
 
 
+def _there(
+    parent: int = -1, wish: str = "Open", podgroups: int = 0, **amounts: dict[str, int]
+) -> Planted:
+    return Planted(parent, wish, False, amounts, podgroups)
+
+
+LAST_CHILD_LEAVES_A_CLOSING_QUEUE = (
+    [_there(wish="Closed"), _there(0, podgroups=1)],
+    ("update", {"metadata": {"name": "q1"}, "spec": {"parent": "root"}}),
+)
+COUSIN_OF_A_GANG_LEAVES_A_CLOSING_QUEUE = (
+    [_there(wish="Closed"), _there(0), _there(1, podgroups=1), _there(0)],
+    ("update", {"metadata": {"name": "q3"}, "spec": {"parent": "root"}}),
+)
+OTHERS_SHARE_THE_CLUSTER = (
+    [_there(deserved={"cpu": 5}), _there(deserved={"cpu": 5}), _there(0)],
+    ("update", {"metadata": {"name": "q2"}, "spec": {"weight": 3}}),
+)
+BESIDE_A_QUEUE_THAT_BREAKS_A_RULE = (
+    [_there(deserved={"cpu": 1}), _there(0, deserved={"cpu": 5}), _there()],
+    ("update", {"metadata": {"name": "q2"}, "spec": {"weight": 3}}),
+)
+
+
+@example(*LAST_CHILD_LEAVES_A_CLOSING_QUEUE, "")
+@example(*COUSIN_OF_A_GANG_LEAVES_A_CLOSING_QUEUE, "")
+@example(*OTHERS_SHARE_THE_CLUSTER, "")
+@example(*BESIDE_A_QUEUE_THAT_BREAKS_A_RULE, "")
 @given(st.lists(_planted, min_size=len(THERE), max_size=len(NAMES)), _changes, _callers)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    phases=[Phase.explicit, Phase.generate],  # making an example smaller takes minutes
+)
 def test_the_tree_around_a_queue_is_enough_to_change_it(
     planted: list[Planted], change: tuple[str, Any], caller: str
 ):
