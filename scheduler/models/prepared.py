@@ -101,14 +101,18 @@ class Prepared:
 class PreparedInsert:
     """New rows of a model, their keys filled in.
 
-    Nobody is told by a signal, and no row may hold an expression.
+    Nobody is told by a signal, and no row may hold an expression. With `keep_plan` PostgreSQL keeps
+    the plan for a few rows: for what comes with many requests.
     """
 
     MOST_ROWS = 16
     """As many are written down for; more are left to `bulk_create`."""
+    MOST_ROWS_PLANNED = 4
+    """Each number of rows is a statement of its own, and a connection keeps few."""
 
-    def __init__(self, model: type[Model]) -> None:
+    def __init__(self, model: type[Model], *, keep_plan: bool = False) -> None:
         self._model = model
+        self._keep_plan = keep_plan
         self._written: dict[tuple[str, int], str] = {}
 
     def insert(self, rows: Sequence[Model]) -> None:
@@ -124,13 +128,18 @@ class PreparedInsert:
         for row in rows:
             for field in self._fields:
                 values.append(field.get_db_prep_save(field.pre_save(row, True), database))
-        with connection.cursor() as cursor:
+        with self._cursor(len(rows)) as cursor:
             cursor.execute(sql, values)
             keys = cursor.fetchall()
         for row, (key,) in zip(rows, keys, strict=True):
             row.pk = key
             row._state.adding = False
             row._state.db = DEFAULT_DB_ALIAS
+
+    def _cursor(self, rows: int) -> Any:
+        if self._keep_plan and rows <= self.MOST_ROWS_PLANNED:
+            return cursor_that_keeps_plans()
+        return connection.cursor()
 
     @cached_property
     def _fields(self) -> list[Field[Any, Any]]:

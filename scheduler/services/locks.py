@@ -14,6 +14,7 @@ from django.db import connection
 
 from scheduler.domain.queues import ROOT
 from scheduler.models import Queue
+from scheduler.models.kept_plans import cursor_that_keeps_plans
 
 
 def lock_tree() -> None:
@@ -28,7 +29,7 @@ def lock_tree() -> None:
 def share_tree() -> None:
     """For whoever puts work into queues: many may, while nobody changes the tree."""
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
+        with cursor_that_keeps_plans() as cursor:
             cursor.execute("SELECT id FROM scheduler_queue WHERE name = %s FOR SHARE", [ROOT])
 
 

@@ -43,6 +43,7 @@ from scheduler.selectors.queues.objects import (
     queue_values,
     subtree_ids,
     tree_counts,
+    values_of_queue,
     values_of_queues,
 )
 from scheduler.services.queues.commands import command_queue
@@ -153,8 +154,21 @@ class Queues(Watched):
         return [queue_object(row, counts) for row in rows]
 
     def _object(self, name: str) -> tuple[dict[str, Any], int]:
-        row = queue_values().get(name=name)
+        row = values_of_queue(name)
+        if row is None:
+            raise Queue.DoesNotExist(f"There is no queue {name}.")
         return queue_object(row, queue_counts()), row["resource_version"]
+
+    def row_or_404(self, **where: str) -> dict[str, Any]:
+        """As others have it, in one statement that the database knows already."""
+        name = (where or self.kwargs)["name"]
+        seen = self.access.visible
+        row = None
+        if seen is None or name in seen:
+            row = values_of_queue(name)
+        if row is None:
+            raise self.nothing_found(**where)
+        return row
 
     def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
         row = self.row_or_404()
@@ -171,7 +185,7 @@ class Queues(Watched):
     def _create(self, manifest: Any) -> Response:
         with tree_transaction(dry_run=self.dry_run):
             made = create_queue(manifest, by=self.actor)
-            row = queue_values().filter(name=made.queue.name).first()
+            row = values_of_queue(made.queue.name)
             counts = queue_counts()
         return self._made(made, row, counts)
 

@@ -16,7 +16,7 @@ from scheduler.admission.rules.backlogs import BACKLOG_RULES
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queue_fields import LIMIT_FIELDS, names_in
 from scheduler.models import Namespace
-from scheduler.models.bulk import fetch
+from scheduler.models.bulk import fetch, fetch_as_planned
 from scheduler.models.workload import LIVE_PHASES
 
 MOST_STEPS = 100  # on the way up; a ring of parents ends there
@@ -35,7 +35,7 @@ def with_bounds(facts: Facts, queues: Iterable[str], user: str) -> Facts:
         f"SELECT {place} AS place, b.* FROM ({part}) b" for place, part in enumerate(parts)
     )
     found = {}
-    for place, jobs, pods in fetch(f"{numbered} ORDER BY place", [*names, user]):
+    for place, jobs, pods in fetch_as_planned(f"{numbered} ORDER BY place", [*names, user]):
         found[place] = Backlog(jobs, pods)
     in_queues = {}
     for place, name in enumerate(names):
@@ -127,7 +127,8 @@ def limits_on_the_way(queues: Sequence[str]) -> dict[str, tuple[QueueLimits, ...
         return {}
     names = ", ".join(["%s"] * len(queues))
     found: dict[str, list[QueueLimits]] = {}
-    for leaf, name, key, namespaces, *values in fetch(_WAY_UP.format(names=names), list(queues)):
+    way_up = fetch_as_planned(_WAY_UP.format(names=names), list(queues))
+    for leaf, name, key, namespaces, *values in way_up:
         limits = dict(zip(_LIMITS, values, strict=True))
         own = QueueLimits(name, key, **limits, namespaces=tuple(names_in(namespaces)))
         found.setdefault(leaf, []).append(own)

@@ -166,14 +166,16 @@ def _queue_by_name() -> QuerySet[Any, Any]:
     )
 
 
-_QUEUE = Prepared(_queue_by_name)
+_QUEUE = Prepared(_queue_by_name, keep_plan=True)
 _CHILDREN = Prepared(
-    lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name")
+    lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name"),
+    keep_plan=True,
 )
 _NAMESPACE = Prepared(
     lambda: (
         Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations")
-    )
+    ),
+    keep_plan=True,
 )
 
 

@@ -24,7 +24,7 @@ from scheduler.domain.queue_fields import (
 )
 from scheduler.models import Queue
 from scheduler.models.bulk import fetch_as_planned
-from scheduler.models.prepared import Prepared, condition_with_slot
+from scheduler.models.prepared import Prepared, condition_with_slot, slot
 from scheduler.scenarios.policies import min_run_seconds_of, policy_of
 from scheduler.selectors.sessions.snapshot_rows import ids_parameter, one_of_ids
 
@@ -111,7 +111,13 @@ def _value_names() -> tuple[str, ...]:
     return (*_PLAIN, *texts, *(f"now_{name}" for name in _FIGURES))
 
 
+def _values_by_name() -> QuerySet[Any, Any]:
+    chosen = Queue.objects.filter(name=slot("name"))
+    return queue_values(chosen).order_by().values_list(*_value_names())
+
+
 _VALUES_BY_IDS = Prepared(_values_by_ids, keep_plan=True)
+_VALUES_BY_NAME = Prepared(_values_by_name, keep_plan=True)
 
 
 def values_of_queues(ids: Iterable[int]) -> list[dict[str, Any]]:
@@ -119,6 +125,14 @@ def values_of_queues(ids: Iterable[int]) -> list[dict[str, Any]]:
     names = _value_names()
     rows = _VALUES_BY_IDS.rows(ids=ids_parameter(ids))
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def values_of_queue(name: str) -> dict[str, Any] | None:
+    """As `queue_values`, of one queue; None where there is none."""
+    row = _VALUES_BY_NAME.row(name=name)
+    if row is None:
+        return None
+    return dict(zip(_value_names(), row, strict=True))
 
 
 class MinRun(NamedTuple):

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 Task = Mapping[str, Any]
 
-_NEW_PODGROUP = PreparedInsert(PodGroup)
+_NEW_PODGROUP = PreparedInsert(PodGroup, keep_plan=True)
 
 AT_ONCE = 1000
 """Pods that are made in one transaction. Whoever else writes waits for no more than that."""

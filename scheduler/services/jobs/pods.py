@@ -21,7 +21,14 @@ from scheduler.admission.reading.workload import TaskManifest
 from scheduler.domain.pod_rules import affinity_of, spread_of
 from scheduler.domain.resources import Resources
 from scheduler.models import Decision, Pod, PodClass, PodGroup, PriorityClass
-from scheduler.models.bulk import as_parameter, columns_table, execute, fetch, values_table
+from scheduler.models.bulk import (
+    as_parameter,
+    columns_table,
+    execute,
+    fetch,
+    fetch_as_planned,
+    values_table,
+)
 from scheduler.models.prepared import Prepared, PreparedInsert
 from scheduler.selectors.cluster.nodes import PLACED
 
@@ -46,7 +53,8 @@ class Priority:
 _PRIORITY_CLASSES = Prepared(
     lambda: PriorityClass.objects.order_by().values_list(
         "name", "value", "preemption_policy", "global_default"
-    )
+    ),
+    keep_plan=True,
 )
 
 
@@ -157,7 +165,7 @@ def _class_ids(digests: Iterable[str]) -> dict[str, int]:
     sql = (
         f"SELECT c.digest, c.id FROM {table} JOIN scheduler_podclass c ON c.digest = d.digest{lock}"
     )
-    return dict(fetch(sql, [as_parameter({"digest": digest} for digest in digests)]))
+    return dict(fetch_as_planned(sql, [as_parameter({"digest": digest} for digest in digests)]))
 
 
 # Pods
@@ -188,7 +196,7 @@ def new_pods(
     ]
 
 
-_FEW_PODS = PreparedInsert(Pod)
+_FEW_PODS = PreparedInsert(Pod, keep_plan=True)
 _GIVEN = {
     "uid": "uuid",
     "namespace": "text",

@@ -222,7 +222,7 @@ def _exists_violation(namespace: str, job: JobManifest) -> Violation:
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
-_NEW_JOB = PreparedInsert(Job)
+_NEW_JOB = PreparedInsert(Job, keep_plan=True)
 
 
 def _create_job(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:

@@ -11,7 +11,7 @@ from scheduler.models import AuditEntry
 from scheduler.models.prepared import PreparedInsert
 from scheduler.services.accounts.actors import Actor
 
-_NEW_ENTRY = PreparedInsert(AuditEntry)
+_NEW_ENTRY = PreparedInsert(AuditEntry, keep_plan=True)
 
 
 def record(by: Actor, action: str, kind: str, name: str, **more: Any) -> AuditEntry:
