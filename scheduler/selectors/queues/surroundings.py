@@ -153,8 +153,11 @@ def cluster_total_of_kinds() -> Resources | None:
 def _live_of() -> QuerySet[Any, Any]:
     chosen = condition_with_slot(one_of_ids("scheduler_podgroup.queue_id"), "ids")
     live = PodGroup.objects.filter(chosen, phase__in=LIVE_PHASES)
-    return live.order_by().values("queue__name").annotate(number=Count("id")).values_list(
-        "queue__name", "number"
+    return (
+        live.order_by()
+        .values("queue__name")
+        .annotate(number=Count("id"))
+        .values_list("queue__name", "number")
     )
 
 

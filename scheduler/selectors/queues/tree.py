@@ -78,7 +78,7 @@ def stored_queues(*, only_life: bool = False) -> dict[str, StoredQueue]:
 
 
 def queues_of_rows(found: Iterable[tuple[Any, ...]]) -> dict[str, StoredQueue]:
-    """By name; the rows are of `life_columns` or of `whole_columns`, each with that of its parent."""
+    """By name; the rows are of `life_columns` or of `whole_columns`, parents among them."""
     rows = [(row[: len(_LIFE)], row[len(_LIFE) :]) for row in found]
     names = {life[0]: life[1] for life, _ in rows}
     return {life[1]: _stored(life, rest, names.get(life[2], "")) for life, rest in rows}

@@ -241,9 +241,7 @@ def update_queue(
             check_queue_version(queue, expected_version)
             if merge:
                 wanted = merge_patch(queue_manifest(stored.spec), manifest)
-        changed = _change(
-            edit, stored, wanted, by, names_state=_names_state(manifest), alone=True
-        )
+        changed = _change(edit, stored, wanted, by, names_state=_names_state(manifest), alone=True)
         edit.settle()
         saved = Saved(
             queue,

@@ -270,7 +270,7 @@ class TreeEdit:
                 self._reopened.add(change.name)
 
     def _require_read(self, spec: QueueSpec) -> None:
-        """With a part of the tree alone, another queue would be judged without what is around it."""
+        """Another queue would be judged without what is around it."""
         if self._around is None:
             return
         stays = spec.name in self.tree and self.tree[spec.name].parent == spec.parent

@@ -75,7 +75,15 @@ _specs = st.fixed_dictionaries(
     },
 )
 _annotations = st.sampled_from(
-    [{}, {}, {}, {}, {}, {}, {"volcano.sh/hierarchy": "root/q0", "volcano.sh/hierarchy-weights": "1/2"}]
+    [
+        {},
+        {},
+        {},
+        {},
+        {},
+        {},
+        {"volcano.sh/hierarchy": "root/q0", "volcano.sh/hierarchy-weights": "1/2"},
+    ]
 )
 
 
