@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from importlib import import_module
 from typing import Final
 
 import billiard
@@ -28,7 +29,9 @@ from scheduler.supervisor.redis_server import work_waits
 logger = logging.getLogger(__name__)
 
 STOPPED_WORKING: Final = 70  # EX_SOFTWARE
+SESSIONS_QUEUE: Final = "scheduler"
 _pulse: Pulse | None = None
+_queue = ""
 
 
 def prepare() -> None:
@@ -36,19 +39,47 @@ def prepare() -> None:
     global _pulse
     _pulse = pulse_of_this_worker()
     speak_plainly()
-    _load_what_tasks_need()
+    load_what_tasks_need()
     set_aside()
 
 
-def _load_what_tasks_need() -> None:
-    """A pool process that loads it itself would be late, and Celery would replace it."""
-    import scheduler.services.cluster.tick
-    import scheduler.services.demo.workload
-    import scheduler.services.jobs.bulk
-    import scheduler.services.jobs.pod_steps
-    import scheduler.services.records.retention
-    import scheduler.services.sessions.runner  # noqa: F401
+NEEDED_BY_ALL = (
+    "celery.app.events",  # asking for another task
+    "django.db.models.sql.compiler",
+    "kombu.transport.redis",
+    "numpy.ma",  # numpy.unique looks whether something is masked
+)
+NEEDED_BY_SESSIONS = ("scheduler.services.sessions.runner",)
+NEEDED_BY_OTHERS = (
+    "scheduler.selectors.jobs.start_times",
+    "scheduler.services.change_sets.calendar",
+    "scheduler.services.change_sets.preview_runs",
+    "scheduler.services.cluster.dispatch",
+    "scheduler.services.cluster.tick",
+    "scheduler.services.demo.workload",
+    "scheduler.services.jobs.bulk",
+    "scheduler.services.jobs.pod_steps",
+    "scheduler.services.jobs.start_times",
+    "scheduler.services.notices.delivery",
+    "scheduler.services.notices.fan_out",
+    "scheduler.services.notices.waits",
+    "scheduler.services.records.retention",
+)
+"""What tasks load. Each pool process would have its own copy of what it loads itself, and one that
+takes long for it is replaced by Celery.
+"""
 
+
+def will_take_from(queue: str) -> None:
+    """Say it before `prepare`. Without it tasks of any queue may come."""
+    global _queue
+    _queue = queue
+
+
+def load_what_tasks_need() -> None:
+    others = () if _queue == SESSIONS_QUEUE else NEEDED_BY_OTHERS
+    for module in (*NEEDED_BY_ALL, *NEEDED_BY_SESSIONS, *others):
+        import_module(module)
     connections["default"]  # its driver; nothing is connected yet
     import_string(str(settings.CHANNEL_LAYERS["default"]["BACKEND"]))
 

@@ -39,7 +39,7 @@ class Program:
 # After an orderly shutdown uvicorn sends itself the signal again, so it ends by SIGTERM.
 CLEAN_EXITS = frozenset({0, -signal.SIGTERM})
 
-_CELERY = (sys.executable, "-m", "celery", "--quiet", "--skip-checks", "-A", "dashboard")
+_CELERY = (sys.executable, "-m", "dashboard.worker")
 
 
 def redis_program(server: OwnRedis) -> Program:
@@ -84,8 +84,7 @@ def watcher_program() -> Program:
 
 
 def beat_program() -> Program:
-    command = (*_CELERY, "beat", "--loglevel", "warning", "--pidfile", "")
-    return Program("beat", command, Stage.BEAT)
+    return Program("beat", (*_CELERY, "beat"), Stage.BEAT)
 
 
 def _worker_program(
@@ -95,9 +94,7 @@ def _worker_program(
     queue: str,
     concurrency: int,
 ) -> Program:
-    pool = ("-Q", queue, "-n", f"{queue}@%h", "-P", "prefork", "-c", str(concurrency))
-    alone = ("--without-gossip", "--without-mingle")  # workers need not know each other
-    command = (*_CELERY, "worker", *pool, *alone, "--loglevel", "warning")
+    command = (*_CELERY, "worker", "-Q", queue, "-n", f"{queue}@%h", "-c", str(concurrency))
     return Program(
         name,
         command,

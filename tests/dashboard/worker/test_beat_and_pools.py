@@ -5,9 +5,11 @@ loaded.
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from kombu.exceptions import OperationalError
 
 from dashboard.celery import app
 from dashboard.worker.beat import MOST_WAITING, SteadyScheduler
+from dashboard.worker.timetable import TIMETABLE, clock
 from scheduler import tasks
 from scheduler.supervisor.redis_server import tasks_waiting
 from tests.running import BASE
@@ -141,29 +144,72 @@ def test_everything_that_tasks_load_is_loaded_before_the_pool_is_forked():
     loads = {_module(node) for node in inside if isinstance(node, ast.ImportFrom)}
     assert "scheduler.services.sessions.runner" in loads
 
+    loaded = _loaded_before_the_fork()
+
+    assert loads <= loaded
+    assert {"django.db.backends.sqlite3.base", "channels_redis.pubsub"} <= loaded
+
+
+def test_a_worker_for_sessions_loads_what_they_need_and_no_more():
+    loaded = _loaded_before_the_fork("scheduler")
+
+    assert {"scheduler.services.sessions.runner", "numpy.ma"} <= loaded
+    assert "scheduler.services.notices.delivery" not in loaded
+
+
+def _loaded_before_the_fork(queue: str = "") -> set[str]:
     script = (
         "import sys; from dashboard.celery import app, prepare_worker; "
-        "app.loader.init_worker(); prepare_worker(); print('\\n'.join(sys.modules))"
+        "from dashboard.worker import life; "
+        "import os; os.environ['CELERY_SKIP_CHECKS'] = 'true'; "
+        f"app.loader.init_worker(); life.will_take_from({queue!r}); prepare_worker(); "
+        "print('\\n'.join(sys.modules))"
     )
-    loaded = subprocess.run(
-        [sys.executable, "-c", script],
+    return set(_printed_by("-c", script).split())
+
+
+def test_beat_loads_no_app_of_django_and_no_command_line():
+    """It sends names and times, and would have twice the memory with all that tasks need."""
+    script = (
+        "import sys, django.conf; from celery.apps.beat import Beat; "
+        "from dashboard.worker.timetable import clock; "
+        "Beat(app=clock(), quiet=True).init_loader(); print('\\n'.join(sys.modules))"
+    )
+
+    loaded = set(_printed_by("-c", script).split())
+
+    assert not {"scheduler.models", "django.db.models", "numpy", "celery.bin"} & loaded
+
+
+def test_beat_sends_by_the_settings_and_the_timetable_of_workers():
+    alone = clock()
+
+    assert alone.conf.beat_schedule == app.conf.beat_schedule
+    assert alone.conf.broker_url == app.conf.broker_url
+    for entry in TIMETABLE.values():
+        name = str(entry["task"])
+        mine, theirs = (each.amqp.router.route({}, name)["queue"] for each in (alone, app))
+        assert mine.name == theirs.name
+
+
+def _printed_by(*arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, *arguments],
         cwd=BASE,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "dashboard.settings"},
         check=True,
         capture_output=True,
         text=True,
-    ).stdout.split()
-
-    assert loads <= set(loaded)
-    assert {"django.db.backends.sqlite3.base", "channels_redis.pubsub"} <= set(loaded)
+    ).stdout
 
 
 def _module(node: ast.ImportFrom) -> str:
-    """`from scheduler.services import bulk_jobs` loads that module too."""
-    return (
-        f"{node.module}.{node.names[0].name}"
-        if node.module == "scheduler.services"
-        else str(node.module)
-    )
+    """`from scheduler.services.jobs import bulk` loads that module too."""
+    whole = f"{node.module}.{node.names[0].name}"
+    try:
+        return whole if find_spec(whole) else str(node.module)
+    except ModuleNotFoundError:  # its parent is a module, and no package
+        return str(node.module)
 
 
 def test_a_session_that_cannot_ask_for_the_next_step_is_no_failure(

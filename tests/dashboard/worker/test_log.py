@@ -137,14 +137,13 @@ import django
 django.setup()
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
-from structlog.contextvars import get_contextvars
-from scheduler.logs import known_as
+from scheduler.logs import known_as, known_ids
 
 app = Celery("ids", broker="memory://", backend="cache+memory://")
 
 @app.task(name="tests.ids")
 def ids():
-    return dict(get_contextvars())
+    return dict(known_ids())
 
 with start_worker(app, perform_ping_check=False, pool="solo", shutdown_timeout=60):
     with known_as(request_id="r-1", session=812, task="asked by"):
