@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final
-
-from structlog.contextvars import (
-    bind_contextvars,
-    bound_contextvars,
-    clear_contextvars,
-    get_contextvars,
-)
 
 PASSED_ON: Final = ("request_id", "session")
 """What a task takes over from whoever asked for it."""
@@ -29,20 +24,32 @@ SESSIONS: Final = "fumarole.sessions"
 """The loggers with a line for each request, and for each session that decided something."""
 
 
-def known_as(**ids: object) -> AbstractContextManager[None]:
+_ids: ContextVar[Mapping[str, object]] = ContextVar("ids", default=MappingProxyType({}))
+
+
+@contextmanager
+def known_as(**ids: object) -> Iterator[None]:
     """Lines that are logged inside of this block carry these ids."""
-    return bound_contextvars(**ids)
+    token = _ids.set({**_ids.get(), **ids})
+    try:
+        yield
+    finally:
+        _ids.reset(token)
+
+
+def known_ids() -> Mapping[str, object]:
+    """The ids of the line that would be logged here."""
+    return _ids.get()
 
 
 def ids_to_pass_on() -> dict[str, object]:
-    found = get_contextvars()
+    found = _ids.get()
     return {name: found[name] for name in PASSED_ON if name in found}
 
 
 def begin_with(ids: Mapping[str, object]) -> None:
     """Forgets all ids and takes these: for a process that does one thing after the other."""
-    clear_contextvars()
-    bind_contextvars(**ids)
+    _ids.set(dict(ids))
 
 
 class PlainLines(logging.Formatter):
@@ -57,7 +64,7 @@ class PlainLines(logging.Formatter):
 
     @staticmethod
     def _ids() -> str:
-        ids = get_contextvars()
+        ids = known_ids()
         if not ids:
             return ""
         said = " ".join(f"{name}={value}" for name, value in sorted(ids.items()))
@@ -75,7 +82,7 @@ class JsonLines(logging.Formatter):
             "process": record.process,
             "message": record.getMessage(),
         }
-        entry.update(get_contextvars())
+        entry.update(known_ids())
         entry.update(getattr(record, "fields", {}))
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
