@@ -25,7 +25,7 @@ DEV_STAMP := $(VENV)/dev-$(call sum_of,requirements-dev.txt).stamp
 AUDIT_STAMP := $(VENV)/audit-$(call sum_of,requirements.txt)-$(shell date +%F).stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long soak image-check control-plane check metrics bench bench-compare screenshots requirements clean
+.PHONY: help run test test-long soak image-check control-plane check metrics bench bench-compare bench-document screenshots requirements clean
 
 help:
 	@echo "make run           start everything (PORT=8000, DEMO=0 for an empty cluster); Ctrl-C stops it"
@@ -40,6 +40,7 @@ help:
 	@echo "make metrics       how hard the code is to read, in figures (COMPARE=REV to compare)"
 	@echo "make bench         measure the engine, sessions, the API and the pages; keeps the run under var/bench/"
 	@echo "make bench-compare A=FILE B=FILE   what moved between two runs"
+	@echo "make bench-document   show the newest run in docs/performance.md, or RUN=FILE"
 	@echo "make screenshots   pictures of the pages, for the documentation"
 	@echo "make requirements  pin the packages of requirements/*.in by hash"
 	@echo "make clean         remove what can be made again; var/ stays"
@@ -77,10 +78,15 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 metrics:
 	@python3 tests/tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
 
-# Ten minutes. More time is needed to compare decisions, QUALITY=1 (half an hour), and for very large clusters, LARGE=1.
+# Ten minutes. More time is needed to compare decisions, QUALITY=1 (half an hour), for very large clusters, LARGE=1,
+# and for every page with much to show, PAGES=1.
 bench: $(DEV_STAMP)
 	$(PY) -m tests.bench --save $(if $(QUALITY),,--skip quality) $(if $(LARGE),,--skip large --skip large-database)
-	$(PYTEST) tests/bench -q -s
+	$(if $(PAGES),$(PYTEST) tests/bench -q -s)
+
+# Shows a run in docs/performance.md: RUN=FILE, or the newest.
+bench-document: $(DEV_STAMP)
+	@$(PY) -m tests.bench.document $(RUN)
 
 bench-compare: $(DEV_STAMP)
 	@$(PY) -m tests.bench.runs "$(A)" "$(B)"

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from time import monotonic
 
 from tests.bench.parts import PARTS
-from tests.bench.runs import Rows, run_of, save_run
+from tests.bench.runs import Rows, commit_here, run_of, save_run
 
 
 def main(arguments: list[str]) -> int:
@@ -42,6 +44,8 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     began = datetime.now(UTC)
+    load = round(os.getloadavg()[0], 1)
+    commit = commit_here()
     parts: dict[str, Rows] = {}
     answer: dict[str, object] = {
         "python": platform.python_version(),
@@ -49,22 +53,40 @@ def main(arguments: list[str]) -> int:
         "quick": options.quick,
     }
     names = [name for name in options.only or PARTS if name not in options.skip]
+    seconds: dict[str, int] = {}
+    failed = []
     for name in names:
         alone = len(names) == 1
-        rows = (
-            PARTS[name](0.1 if options.quick else 1.0, options.repeat)
-            if alone
-            else _in_a_process_of_its_own(name, options)
-        )
+        begin = monotonic()
+        try:
+            rows = (
+                PARTS[name](0.1 if options.quick else 1.0, options.repeat)
+                if alone
+                else _in_a_process_of_its_own(name, options)
+            )
+        except subprocess.CalledProcessError as error:
+            failed.append(name)
+            print(f"{name} failed: {error}", file=sys.stderr)
+            continue
         parts[name] = rows
+        seconds[name] = round(monotonic() - begin)
         if not options.json:
             _print(name, rows)
     if options.json:
         print(json.dumps({**answer, **parts}, indent=2))
     if options.save:
-        run = run_of(parts, began, quick=options.quick, repetitions=options.repeat)
+        run = run_of(
+            parts,
+            began,
+            quick=options.quick,
+            repetitions=options.repeat,
+            loadAtTheStart=load,
+            commit=commit,
+            secondsOfParts=seconds,
+            failed=failed,
+        )
         print(f"kept as {save_run(run)}", file=sys.stderr)
-    return 0
+    return 1 if failed else 0
 
 
 def _in_a_process_of_its_own(name: str, options: argparse.Namespace) -> Rows:

@@ -21,9 +21,11 @@ from tests.bench.database_growth import database_growth
 from tests.bench.large import large, large_database
 from tests.bench.measuring import Timing, after, interleaved, peak_memory
 from tests.bench.mirror import mirror
+from tests.bench.noted import console
 from tests.bench.quality import quality
 from tests.bench.queue_writes import queue_writes
 from tests.bench.requests import requests
+from tests.bench.start import start
 from tests.bench.submits import submits
 from tests.bench.twin import Twin
 
@@ -309,4 +311,6 @@ PARTS: dict[str, Part] = {
     "requests": requests,
     "queue-writes": queue_writes,
     "mirror": mirror,
+    "console": console,
+    "start": start,
 }

@@ -65,7 +65,7 @@ def run_of(parts: Mapping[str, Rows], began: datetime, **more: Any) -> dict[str,
     return {
         "date": began.isoformat(timespec="seconds"),
         "seconds": round((datetime.now(UTC) - began).total_seconds()),
-        "commit": _commit(),
+        "commit": commit_here(),  # unless what began it says which it was then
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),
@@ -92,7 +92,7 @@ def read_run(path: Path) -> dict[str, Any]:
     return run
 
 
-def _commit() -> str:
+def commit_here() -> str:
     """With + where files differ from it."""
     commit = _git("rev-parse", "--short=8", "HEAD")
     if not commit:

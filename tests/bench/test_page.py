@@ -19,6 +19,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from scheduler import notify
 from scheduler.models import QueueFigures
+from tests.bench.noted import note, note_times
 from tests.bench.test_console import grow
 from tests.browser.conftest import session_cookie
 from tests.browser.server import ConsoleServer
@@ -118,6 +119,9 @@ def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
         server.stop()
         redis.stop()
 
+    note("first paint of 1,048 queues", medianMs=round(paint))
+    note_times(f"{CHANGED} changed rows applied", many)
+    note("bytes of one changed queue", percent=round(100 * one_bytes / page_bytes, 3))
     print(f"\n1,048 queues: first paint after {paint:.0f} ms")
     print(
         f"  {CHANGED} changed rows are applied in {statistics.median(many):.1f} ms "

@@ -27,6 +27,7 @@ from django.db import connection, transaction
 
 from scheduler import notify
 from scheduler.models import QueueFigures
+from tests.bench.noted import note_times
 from tests.browser.conftest import session_cookie
 from tests.browser.server import ConsoleServer
 from tests.dashboard.conftest import RedisServer, free_port
@@ -200,6 +201,12 @@ def test_a_thousand_sockets(tmp_path: Path, settings: Any):
         server.stop()
         redis.stop()
 
+    note_times(
+        f"{SOCKETS:,} sockets, commit to last delivery",
+        ours,
+        ratio=round(statistics.median(ours) / statistics.median(bare), 2),
+    )
+    note_times(f"{SOCKETS:,} bare sockets", bare)
     print(f"\n{SOCKETS} sockets, a message of {size} bytes, median of {ROUNDS} (least to most)")
     for name, taken in (("from commit to last delivery", ours), ("bare asyncio sockets", bare)):
         print(
