@@ -33,10 +33,14 @@ def test_a_process_that_has_ended_has_no_memory():
 
 
 def test_a_worker_is_known_by_its_queue():
-    with subprocess.Popen(
-        [sys.executable, "-c", "input()", "-Q", "default"], stdin=subprocess.PIPE
-    ) as child:
+    waits = [sys.executable, "-c", "input(input('ready'))", "-Q", "default"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write("\n")
+        child.stdin.flush()
+        child.stdout.read(len("ready"))  # its command is known once it runs
         name = start.name_of(child.pid)
-        child.communicate(b"\n")
+        child.communicate("\n")
 
     assert name == "worker"
