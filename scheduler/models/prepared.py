@@ -16,7 +16,7 @@ statement takes it longer than to carry it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import BooleanField, Field, Model, QuerySet
 from django.db.models.expressions import RawSQL
+from django.db.models.sql.subqueries import UpdateQuery
 
 from scheduler.models.kept_plans import cursor_that_keeps_plans
 
@@ -33,9 +34,12 @@ class _Slot:
     name: str
 
 
-def slot(name: str) -> RawSQL:
-    """Stands for a value that each call gives, in the form that the database takes."""
-    return RawSQL("%s", [_Slot(name)])
+def slot(name: str, field: Field[Any, Any] | None = None) -> RawSQL:
+    """Stands for a value that each call gives, in the form that the database takes.
+
+    It needs a field where it is calculated with.
+    """
+    return RawSQL("%s", [_Slot(name)], output_field=field)
 
 
 def condition_with_slot(sql: str, name: str) -> RawSQL:
@@ -65,14 +69,8 @@ class Prepared:
 
     def rows(self, **values: Any) -> list[tuple[Any, ...]]:
         written = self._written.get(connection.vendor) or self._write()
-        given = []
-        for item in written.parameters:
-            if isinstance(item, _Slot):
-                given.append(values[item.name])
-            else:
-                given.append(item)
         with self._cursor() as cursor:
-            cursor.execute(written.sql, given)
+            cursor.execute(written.sql, _filled(written.parameters, values))
             found = cursor.fetchall()
         return self._converted(written, found)
 
@@ -96,6 +94,43 @@ class Prepared:
         if not written.converters:
             return rows
         return [tuple(row) for row in written.compiler.apply_converters(rows, written.converters)]
+
+
+def _filled(parameters: Iterable[Any], values: Mapping[str, Any]) -> list[Any]:
+    given = []
+    for item in parameters:
+        if isinstance(item, _Slot):
+            given.append(values[item.name])
+        else:
+            given.append(item)
+    return given
+
+
+class PreparedUpdate:
+    """`make` gives a queryset with slots, and what its rows are set to. Its plan is kept.
+
+    Nobody is told by a signal, as with `update()` of a queryset.
+    """
+
+    def __init__(self, make: Callable[[], tuple[QuerySet[Any, Any], dict[str, Any]]]) -> None:
+        self._make = make
+        self._written: dict[str, tuple[str, tuple[Any, ...]]] = {}
+
+    def run(self, **values: Any) -> int:
+        """How many rows there were."""
+        sql, parameters = self._written.get(connection.vendor) or self._write()
+        with cursor_that_keeps_plans() as cursor:
+            cursor.execute(sql, _filled(parameters, values))
+            return int(cursor.rowcount)
+
+    def _write(self) -> tuple[str, tuple[Any, ...]]:
+        rows, changes = self._make()
+        query = rows.query.chain(UpdateQuery)
+        query.add_update_values(changes)
+        sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
+        written = sql, tuple(parameters)
+        self._written[connection.vendor] = written
+        return written
 
 
 class PreparedInsert:

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import AuditEntry, Pod, PodClass, PodGroup, Queue
 from scheduler.models.bulk import fetch_as_planned
-from scheduler.models.prepared import Prepared, PreparedInsert, slot
+from scheduler.models.prepared import Prepared, PreparedInsert, PreparedUpdate, slot
 from tests.worlds import queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -129,3 +129,19 @@ def test_a_new_row_keeps_every_type_of_column():
 def test_no_rows_are_no_statement(django_assert_num_queries: Any):
     with django_assert_num_queries(0):
         NEW_PODS.insert([])
+
+
+def test_an_update_sets_what_the_queryset_would_in_the_rows_that_it_finds():
+    queue("a")
+    queue("b")
+    heavier = PreparedUpdate(
+        lambda: (Queue.objects.filter(name=slot("name")), {"weight": slot("weight")})
+    )
+
+    for weight in (3, 4):
+        assert heavier.run(name="a", weight=weight) == 1
+        assert dict(Queue.objects.filter(name__in="ab").values_list("name", "weight")) == {
+            "a": weight,
+            "b": 1,
+        }
+    assert heavier.run(name="nobody", weight=5) == 0

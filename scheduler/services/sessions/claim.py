@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Exists
+from django.db import connection, transaction
+from django.db.models import Exists, QuerySet
 from django.utils import timezone
 
 from scheduler.conf import conf
-from scheduler.models import SchedulingSession
-from scheduler.models.bulk import fetch
+from scheduler.models import Lease, SchedulingSession
+from scheduler.models.bulk import fetch_as_planned
 from scheduler.models.clock import clock_in_sql, database_now
+from scheduler.models.prepared import PreparedInsert, PreparedUpdate, slot
 from scheduler.services.sessions import lease
 
 
@@ -30,6 +31,28 @@ class Claimed:
     paused: bool
     policy_text: str | None  # None: the built-in policy
     keep: bool  # somebody asked for this session to be kept
+
+
+_BEGUN = PreparedInsert(SchedulingSession)
+
+
+def _end_of_mine() -> tuple[QuerySet[SchedulingSession], dict[str, Any]]:
+    lease_of_mine = Lease.objects.filter(
+        name=lease.SCHEDULER, holder=slot("holder"), token=slot("token")
+    )
+    mine = SchedulingSession.objects.filter(
+        Exists(lease_of_mine), pk=slot("session"), state=SchedulingSession.RUNNING
+    )
+    written = {name: slot(name) for name in ("finished_at", "durations", "counts")}
+    return mine.order_by(), {"state": SchedulingSession.DONE, **written}
+
+
+_DONE = PreparedUpdate(_end_of_mine)
+
+
+def _stored(name: str, value: Any) -> Any:
+    """In the form in which the model's field keeps it."""
+    return SchedulingSession._meta.get_field(name).get_db_prep_save(value, connection)
 
 
 class Claims:
@@ -53,7 +76,7 @@ class Claims:
             self._held = held
             self._is_in_order = False
             number, now, paused, policy, text, keep = _count_on()
-            session = SchedulingSession.objects.create(
+            session = SchedulingSession(
                 number=number,
                 worker=held.holder,
                 fencing_token=held.token,
@@ -61,6 +84,7 @@ class Claims:
                 policy_id=policy,
                 trigger=trigger,
             )
+            _BEGUN.insert([session])
         return Claimed(held, session, bool(paused), text, keep > 0)
 
     def end(
@@ -71,16 +95,14 @@ class Claims:
         now: datetime,
     ) -> None:
         """Close its row, together with whatever else it writes or alone. Raises `LeaseLost`."""
-        mine = SchedulingSession.objects.filter(
-            Exists(lease.valid(claimed.held)),
-            pk=claimed.session.pk,
-            state=SchedulingSession.RUNNING,
-        )
-        if not mine.update(
-            state=SchedulingSession.DONE,
-            finished_at=now,
-            durations=dict(durations),
-            counts=dict(counts),
+        held = claimed.held
+        if not _DONE.run(
+            session=claimed.session.pk,
+            holder=held.holder,
+            token=held.token,
+            finished_at=_stored("finished_at", now),
+            durations=_stored("durations", dict(durations)),
+            counts=_stored("counts", dict(counts)),
         ):
             raise lease.LeaseLost(f"session {claimed.session.number} was taken over")
 
@@ -105,7 +127,7 @@ def _count_on() -> tuple[Any, ...]:
         "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = "
         "scheduler_clusterstate.policy_id), keep_sessions"
     )
-    number, at, *settings = fetch(sql, [*now, *now])[0]
+    number, at, *settings = fetch_as_planned(sql, [*now, *now])[0]
     if now:
         at = now[0]  # SQLite would give it as text
     return number, at, *settings

@@ -17,10 +17,11 @@ from datetime import timedelta
 from types import TracebackType
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import DurationField, F, Q, QuerySet
 from django.db.models.functions import Now
 
 from scheduler.models import Lease
+from scheduler.models.prepared import Prepared, PreparedUpdate, slot
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +54,8 @@ def acquire(
     `renewed` is what the holder had last: where that is still valid, one statement is enough.
     """
     until = Now() + timedelta(seconds=seconds)
-    with transaction.atomic():
-        if renewed is not None and valid(renewed, name).update(expires_at=until):
+    with transaction.atomic(savepoint=False):
+        if renewed is not None and _prolong(renewed, seconds, name):
             return Held(renewed.holder, renewed.token, taken_over=False)
         mine = Lease.objects.filter(name=name, holder=holder)
         if mine.update(expires_at=until):
@@ -79,6 +80,24 @@ def acquire(
 def valid(held: Held, name: str = SCHEDULER) -> QuerySet[Lease]:
     """The lease's row, if nobody has taken it since."""
     return Lease.objects.filter(name=name, holder=held.holder, token=held.token)
+
+
+def _valid_with_slots() -> QuerySet[Lease]:
+    return Lease.objects.filter(name=slot("name"), holder=slot("holder"), token=slot("token"))
+
+
+_DURATION = DurationField()
+_PROLONGED = PreparedUpdate(
+    lambda: (_valid_with_slots(), {"expires_at": Now() + slot("seconds", _DURATION)})
+)
+_LOCKED = Prepared(
+    lambda: _valid_with_slots().select_for_update().values_list("token"), keep_plan=True
+)
+
+
+def _prolong(held: Held, seconds: float, name: str) -> bool:
+    duration = _DURATION.get_db_prep_value(timedelta(seconds=seconds), connection)
+    return bool(_PROLONGED.run(name=name, holder=held.holder, token=held.token, seconds=duration))
 
 
 def name_of_this_process() -> str:
@@ -111,7 +130,7 @@ def renew(held: Held, seconds: float, name: str = SCHEDULER) -> None:
 
     Raises `LeaseLost` when it was taken.
     """
-    if not valid(held, name).update(expires_at=Now() + timedelta(seconds=seconds)):
+    if not _prolong(held, seconds, name):
         raise LeaseLost(f"the lease of {held.holder} with token {held.token} was taken")
 
 
@@ -184,5 +203,5 @@ def assert_held(held: Held, name: str = SCHEDULER) -> None:
 
     Raises `LeaseLost`.
     """
-    if valid(held, name).select_for_update().values_list("token", flat=True).first() is None:
+    if _LOCKED.row(name=name, holder=held.holder, token=held.token) is None:
         raise LeaseLost(f"the lease of {held.holder} with token {held.token} was taken")
