@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Figures(Mapping[str, QueueFigures]):
     def __init__(self, session: Session, waiting: Waiting | None = None) -> None:
         self._session = session
         self._rows = session.queue_tree.rows
-        self._used = [matrix.tolist() for matrix in _matrices(session, waiting or Waiting())]
+        self._used: Amounts = np.stack(_matrices(session, waiting or Waiting()))
         self._made: dict[str, QueueFigures] = {}
         self._warnings = {row: tuple(found) for row, found in session.queue_warnings.items()}
 
@@ -60,7 +61,7 @@ class Figures(Mapping[str, QueueFigures]):
         """Of the queues whose figures are not what they were then; both of the same queues,
         resources and policy.
         """
-        changed = (self._numbers() != before._numbers()).any(axis=(0, 2))
+        changed = (self._numbers != before._numbers).any(axis=(0, 2))
         told = {
             row
             for row in self._warnings.keys() | before._warnings.keys()
@@ -68,6 +69,7 @@ class Figures(Mapping[str, QueueFigures]):
         }
         return {*np.flatnonzero(changed).tolist(), *told}
 
+    @cached_property
     def _numbers(self) -> Amounts:
         """Everything that its values are made of: figures by queues by the resources that queues
         are about.
@@ -80,9 +82,7 @@ class Figures(Mapping[str, QueueFigures]):
             else []
         )
         dims = [dim for dim, _ in session.queue_resources]
-        numbers: Amounts = np.minimum(
-            np.stack([*map(np.array, self._used), *limits])[:, :, dims], NO_LIMIT
-        )
+        numbers: Amounts = np.minimum(np.stack([*self._used, *limits])[:, :, dims], NO_LIMIT)
         return numbers
 
     def is_comparable(self, before: Figures) -> bool:
@@ -109,10 +109,9 @@ class Figures(Mapping[str, QueueFigures]):
     def _make(self, name: str, row: int) -> QueueFigures:
         session = self._session
         quotas = self._session.quotas
-        matrices = zip(_USED, self._used, strict=True)
+        matrices = zip(_USED, self._used[:, row].tolist(), strict=True)
         used: dict[str, Any] = {
-            figure: _named(session, matrix[row], figure in _WITH_ZEROS)
-            for figure, matrix in matrices
+            figure: _named(session, values, figure in _WITH_ZEROS) for figure, values in matrices
         }
         if quotas is None:
             return QueueFigures(name, **used)
@@ -123,16 +122,20 @@ class Figures(Mapping[str, QueueFigures]):
             real_capability=named_amounts(session, quotas.real_capability[row], zeros=True),
             nominal_share=named_amounts(session, quotas.nominal[row], zeros=True),
             guarantee=named_amounts(session, quotas.guarantee[row]),
-            share=quotas.share_of(row, self._used[0][row]),
+            share=quotas.share_of(row, self._allocated(row)),
             overused=self._is_overused(quotas, row),
             warnings=self._warnings.get(row, ()),
         )
+
+    def _allocated(self, row: int) -> list[int]:
+        allocated: list[int] = self._used[0][row].tolist()
+        return allocated
 
     def _is_overused(self, quotas: Quotas, row: int) -> bool:
         """Under proportion it has all it deserves and must not grow; under capacity it has more
         than that of something.
         """
-        allocated = self._used[0][row]
+        allocated = self._allocated(row)
         if self._session.lends_idle_room:
             return quotas.has_all(row, allocated)
         return quotas.share_of(row, allocated) > 1
