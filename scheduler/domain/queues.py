@@ -120,12 +120,12 @@ class QueueTree:
 
         Stops at a queue that does not exist, and where it meets a queue again (a cycle).
         """
-        path: list[str] = []
+        path: dict[str, None] = {}
         current = self.parent_of(name)
         while current and current in self._by_name and current not in path and current != name:
-            path.append(current)
+            path[current] = None
             current = self.parent_of(current)
-        return path
+        return list(path)
 
     def lies_below_itself(self, name: str) -> bool:
         topmost = [name, *self.ancestors(name)][-1]
@@ -148,6 +148,13 @@ class QueueTree:
             found.append(queue)
             stack.extend(reversed(self.children(queue.name)))
         return found
+
+    def height(self, name: str) -> int:
+        """How many levels there are below it; 0 for a leaf."""
+        levels = {name: 0}
+        for queue in self.descendants(name):
+            levels[queue.name] = levels[queue.parent or ROOT] + 1
+        return max(levels.values())
 
     def subtree_names(self, name: str) -> list[str]:
         """The queue itself and everything below it, parents before their children."""

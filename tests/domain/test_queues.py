@@ -28,6 +28,12 @@ def test_descendants_come_parents_first():
     assert family.is_leaf("d")
 
 
+def test_the_height_is_that_of_the_deepest_queue_below():
+    family = tree(a="root", b="a", c="b", d="a", e="root")
+
+    assert [family.height(name) for name in ("root", "a", "b", "c", "e")] == [3, 2, 1, 0, 0]
+
+
 def test_an_empty_parent_means_root():
     assert tree(a="").parent_of("a") == "root"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.rules.queue_deletion import PROTECTED
@@ -15,6 +16,9 @@ from scheduler.admission.rules.queues import check_queue
 from scheduler.admission.violations import Verdict, Violation
 from scheduler.domain.plans import listed
 from scheduler.domain.queues import ROOT, QueueSpec, QueueTree
+
+MOST_BROKEN: Final = 100
+"""Nobody reads more at once. In a ring or a chain of thousands, each queue is judged by all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,18 @@ class QueueChanges:
 
 
 def check_changes(changes: QueueChanges, tree: QueueTree, facts: Facts) -> dict[str, Verdict]:
-    """The verdict on each queue of the set, by name.
+    """The verdict on each queue of the set, by name. It ends with `MOST_BROKEN` that are refused.
 
     Requested states are left to the commands that they become.
     """
     after = changes.tree_after(tree)
-    verdicts = {}
+    verdicts: dict[str, Verdict] = {}
+    broken = 0
     for spec in changes.wanted:
-        verdicts[spec.name] = _verdict_on(spec, tree, after, facts)
+        verdict = verdicts[spec.name] = _verdict_on(spec, tree, after, facts)
+        broken += bool(verdict.violations)
+        if broken == MOST_BROKEN:
+            return verdicts
     for name in changes.gone:
         verdicts[name] = Verdict(tuple(_deletion_violations(name, after)))
     return verdicts

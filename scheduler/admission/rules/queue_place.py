@@ -83,10 +83,7 @@ def _check_depth(proposed: QueueSpec, tree: QueueTree, facts: Facts) -> Iterator
     """A child of root has depth 1. The whole moved subtree counts."""
     placed = tree.with_queue(proposed)
     own = _levels_up(placed, proposed.name)
-    height = max(
-        (_levels_up(placed, queue.name) - own for queue in placed.descendants(proposed.name)),
-        default=0,
-    )
+    height = placed.height(proposed.name)
     if own + height > facts.max_depth:
         if height:
             with_below = f" and reach {own + height} with what is below it"
