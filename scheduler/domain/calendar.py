@@ -11,8 +11,10 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import count
 from typing import Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
+_NO_ZONES: Final = frozenset({"localtime", "Factory"})
+"""Files beside the zones: one is whatever the machine has, the other says that nothing was set."""
 WEEK: Final = timedelta(days=7)
 HORIZON: Final = timedelta(days=371)
 """How far ahead plans are laid out and judged: a year, with every change of clocks in it."""
@@ -53,6 +55,10 @@ OPEN: Final = (
     *IN_FORCE,
 )
 """Something is still to come of it."""
+
+
+def is_time_zone(name: str) -> bool:
+    return name in available_timezones() and name not in _NO_ZONES
 
 
 @dataclass(frozen=True, slots=True)

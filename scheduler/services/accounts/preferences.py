@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import zoneinfo
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.db import transaction
 
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Access
+from scheduler.domain.calendar import is_time_zone
 from scheduler.models import Preference, Queue, SavedView
 from scheduler.selectors.accounts.access import access_of
 from scheduler.selectors.accounts.preferences import preference_of, views_for
@@ -38,7 +38,7 @@ def set_preferences(
     """What is None stays as it is. Raises `Rejected`."""
     given = {"time_zone": time_zone, "theme": theme, "calendar_notices": calendar_notices}
     values = {name: value for name, value in given.items() if value is not None}
-    if time_zone and time_zone not in zoneinfo.available_timezones():
+    if time_zone and not is_time_zone(time_zone):
         raise Rejected(
             [
                 _violation_at(

@@ -38,7 +38,8 @@ def troubles_of(found: Sequence[Booking]) -> tuple[Trouble, ...]:
 def _judge(items: tuple[ChangeItem, ...]) -> tuple[str, ...]:
     verdict = verdict_on(items, by=SYSTEM)
     found = [violation.message for violation in verdict.violations]
-    return (*found, *(crossing.message for crossing in verdict.crossings))
+    found += [crossing.message for crossing in verdict.crossings]
+    return tuple(dict.fromkeys(found))  # each child of a broken sum is told the same
 
 
 @dataclass(frozen=True, slots=True)

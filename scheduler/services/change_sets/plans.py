@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -11,7 +10,15 @@ from django.db import transaction
 
 from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.calendar import IN_FORCE, WEEK, OccurrenceState, PlanState, Timetable, Turn
+from scheduler.domain.calendar import (
+    IN_FORCE,
+    WEEK,
+    OccurrenceState,
+    PlanState,
+    Timetable,
+    Turn,
+    is_time_zone,
+)
 from scheduler.domain.change_sets import SetState
 from scheduler.domain.foresight import Trouble
 from scheduler.domain.jobs.commands import NotPossible
@@ -54,7 +61,7 @@ def read_timetable(wish: Wish) -> Timetable:
     if wish.end:
         ends = _wall_time("end", wish.end, flaws)
     last = _last_date(wish, begins, flaws)
-    if wish.zone not in zoneinfo.available_timezones():
+    if not is_time_zone(wish.zone):
         message = f"“{wish.zone[:64]}” is not a time zone."
         flaws.append(_flaw("timeZone", message, "write one such as Europe/Berlin"))
     if begins is not None and ends is not None and ends <= begins:
@@ -82,7 +89,7 @@ def _wall_time(field: str, text: str, flaws: list[Violation]) -> datetime | None
         flaws.append(_flaw(field, f"“{text[:40]}” is not a time.", fix))
         return None
     if found.tzinfo is not None:
-        message = f"{field} is a time in timeZone, so it has no zone of its own."
+        message = f"{field} is what the clocks of the time zone show: it has no zone of its own."
         flaws.append(_flaw(field, message, fix))
         return None
     if found.second or found.microsecond:

@@ -292,6 +292,17 @@ def test_two_plans_that_break_a_rule_together_are_refused(clock: SetClock):
     plan_change_set(change_set.pk, once("2026-11-19T11:00", "2026-11-19T13:00"))
 
 
+def test_what_each_child_of_a_broken_sum_is_told_is_said_once(clock: SetClock):
+    planned(once("2026-11-19T10:00", "2026-11-19T14:00"), edit("vision", deserved={"cpu": "7"}))
+    change_set = create_change_set("more", [edit("language", deserved={"cpu": "9"})])
+
+    with pytest.raises(Rejected) as refused:
+        plan_change_set(change_set.pk, once("2026-11-19T11:00", "2026-11-19T13:00"))
+
+    (violation,) = refused.value.violations
+    assert violation.message.count("The children's deserved cpu") == 1
+
+
 def test_an_ordinary_change_that_makes_a_plan_impossible_is_told_before_its_time(clock: SetClock):
     plan = planned(WEEKEND)
     update_queue("research", {"spec": {"weight": 4}}, merge=True)
@@ -367,6 +378,7 @@ def test_a_planned_set_cannot_be_changed_applied_or_planned_again(clock: SetCloc
         (Wish("2026-11-20T18:00", "2026-11-20T18:00"), "end"),
         (Wish("2026-11-20T18:00", "nonsense"), "end"),
         (Wish("2026-11-20T18:00", zone="Mars/Olympus"), "timeZone"),
+        (Wish("2026-11-20T18:00", zone="localtime"), "timeZone"),
         (Wish("2026-11-20T18:00", weekly=True), "end"),
         (Wish("2026-11-20T18:00", "2026-11-27T18:00", weekly=True), "end"),
         (Wish("2026-11-20T18:00", last_date="2026-12-01"), "lastDate"),
