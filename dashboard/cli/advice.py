@@ -20,6 +20,10 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "priorityClassName": ("--priority-class",),
     "schedulerName": ("--scheduler",),
     "page_size": ("--limit",),
+    "timeZone": ("--zone",),
+    "lostNodes": ("--lose",),
+    "beginsAt": ("--at",),
+    "changeSet": ("--changes",),
 }
 _PARAMETERS: Final[Mapping[str, str]] = {
     "cascade=true": "--cascade",
@@ -38,7 +42,7 @@ def sentence(violation: Mapping[str, str], options: Collection[str] = ()) -> str
     option = option_for(field, options)
     message = violation["message"].rstrip()
     if option:
-        message = message.replace(field, option)
+        message = _with_option(message, field, option)
     place = option or field
     if place and place not in message:
         where = f" ({place})"
@@ -49,6 +53,15 @@ def sentence(violation: Mapping[str, str], options: Collection[str] = ()) -> str
     if fix:
         return f"{words} Fix: {fix}."
     return words
+
+
+def _with_option(message: str, field: str, option: str) -> str:
+    """A field such as `end` is also a word of sentences: it names the field only in front."""
+    if not (field.isalpha() and field.islower()):
+        return message.replace(field, option)
+    if message.startswith(f"{field} "):
+        return option + message.removeprefix(field)
+    return message
 
 
 def option_for(field: str, options: Collection[str]) -> str:

@@ -84,7 +84,7 @@ def _print_verdict(status: Item) -> None:
     for conflict in status["conflicts"]:
         output.line(f"conflict: {conflict['message']}")
     for violation in status["violations"]:
-        output.line(f"refused: {sentence(violation)}")
+        output.line(f"would be refused: {sentence(violation)}")
     if status["missingPermission"]:
         output.line(f"not permitted: {status['missingPermission']}")
     if status["mayBeApplied"]:

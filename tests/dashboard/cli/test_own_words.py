@@ -238,6 +238,22 @@ def test_an_option_is_found_by_its_field(field: str, option: str):
     assert option_for(field, options) == option
 
 
+@pytest.mark.parametrize(
+    ("field", "message", "told"),
+    [
+        ("end", "The end is not after the begin.", "The end is not after the begin (--end)."),
+        ("begin", "begin must be a text.", "--begin must be a text."),
+        ("lastDate", "A day before lastDate.", "A day before --last-date."),
+    ],
+)
+def test_a_field_that_is_also_a_plain_word_is_exchanged_only_in_front(
+    field: str, message: str, told: str
+):
+    options = {"--begin", "--end", "--last-date"}
+
+    assert sentence({"message": message, "field": field}, options) == told
+
+
 def test_without_an_option_the_field_is_named():
     assert (
         sentence({"message": "It is 0.", "field": "spec.weight", "fix": "write 1"})

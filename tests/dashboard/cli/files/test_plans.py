@@ -49,6 +49,10 @@ def test_a_turn_is_skipped_and_wrong_times_are_told(vcctl: Type, number: str):
     refused = vcctl(f"vcctl changes plan {number} --begin soon")
     assert refused.code == 1
     assert "“soon” is not a time" in refused.err
+    past = vcctl(f"vcctl changes plan {number} --begin 2020-11-20T18:00")
+    assert "It would begin at 2020-11-20 18:00 UTC, which has passed (--begin)." in past.err
+    nowhere = vcctl(f"vcctl changes plan {number} --begin {later(days=1)} --zone Mars/Base")
+    assert "(--zone)" in nowhere.err
     assert vcctl("vcctl changes plan x --begin 2026-11-20T18:00").code == 3
     vcctl(f"vcctl changes plan {number} --begin {later(days=1)}")
 
