@@ -15,6 +15,7 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
     shares = _share_rows(result["queues"])
     moves = [_move_row(move) for move in result["moves"]]
     evictions = [_eviction_row(row) for row in result["evictions"]]
+    set_back = [_set_back_row(gang) for gang in result.get("setBack", ())]
     below = [_below_row(queue) for queue in result["queues"] if queue["belowGuarantee"]]
     return {
         "now": result["now"],
@@ -22,6 +23,8 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
         "ahead": _ahead(result["now"], result["then"]),
         "shares": shares[:_MOST_ROWS],
         "more_shares": max(0, len(shares) - _MOST_ROWS),
+        "set_back": set_back[:_MOST_ROWS],
+        "more_set_back": max(0, len(set_back) - _MOST_ROWS),
         "moves": moves[:_MOST_ROWS],
         "more_moves": max(0, len(moves) - _MOST_ROWS),
         "evictions": evictions[:_MOST_ROWS],
@@ -39,13 +42,20 @@ def shown_preview(result: dict[str, Any]) -> dict[str, Any]:
 
 def named_queues(told: dict[str, Any]) -> set[str]:
     """The queues that are shown."""
-    rows = (*told["shares"], *told["below"], *told["evictions"], *told["jobs"])
+    rows = (
+        *told["shares"],
+        *told["below"],
+        *told["set_back"],
+        *told["evictions"],
+        *told["jobs"],
+    )
     return {row["queue"] for row in rows}
 
 
 def named_gangs(told: dict[str, Any]) -> set[str]:
     """The gangs that are shown, as `namespace/name`."""
-    found = {row["podgroup"] for row in (*told["moves"], *told["evictions"])}
+    rows = (*told["set_back"], *told["moves"], *told["evictions"])
+    found = {row["podgroup"] for row in rows}
     return found | {row["beneficiary"] for row in told["evictions"]}
 
 
@@ -108,7 +118,7 @@ def _move_row(move: dict[str, Any]) -> dict[str, Any]:
     before = move["before"]
     after = move["after"]
     if before is None:
-        words = "starts, and would not before"
+        words = "starts, and would not without it"
     elif after is None:
         words = "does not start any more"
     elif after < before:
@@ -121,6 +131,13 @@ def _move_row(move: dict[str, Any]) -> dict[str, Any]:
         "after": _when(after),
         "words": words,
     }
+
+
+def _set_back_row(gang: dict[str, Any]) -> dict[str, Any]:
+    words = _when(gang["start"])
+    if gang["goesOn"]:
+        words = "goes on with the others"
+    return {**gang, "words": words}
 
 
 def _eviction_row(loss: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,10 @@ from scheduler.domain.resources import Resources
 
 STANDSTILL = "standstill"
 LEAST_SECONDS = 1.0
-"""A start that moves by less than this has not moved."""
+LEAST_PART = 0.02
+"""A start that moves by less than this, or by less than this part of its wait, has not moved:
+sessions ahead lie about so far apart.
+"""
 
 
 class PreviewState(StrEnum):
@@ -59,6 +62,15 @@ class Loss:
     queue: str
     beneficiary: str
     at: float  # seconds from now
+
+
+@dataclass(frozen=True, slots=True)
+class SetBack:
+    """A gang that loses so many pods with their nodes."""
+
+    podgroup: str
+    queue: str
+    pods: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +141,8 @@ class Move:
     def is_real(self) -> bool:
         if self.before is None or self.after is None:
             return True
-        return abs(self.before - self.after) >= LEAST_SECONDS
+        least = max(LEAST_SECONDS, LEAST_PART * max(self.before, self.after))
+        return abs(self.before - self.after) >= least
 
 
 def moves_between(before: Prospect, after: Prospect) -> tuple[Move, ...]:
@@ -141,7 +154,12 @@ def moves_between(before: Prospect, after: Prospect) -> tuple[Move, ...]:
     return tuple(found)
 
 
-def as_json(before: Prospect, after: Prospect, jobs: Sequence[TriedJob] = ()) -> dict[str, Any]:
+def as_json(
+    before: Prospect,
+    after: Prospect,
+    jobs: Sequence[TriedJob] = (),
+    set_back: Sequence[SetBack] = (),
+) -> dict[str, Any]:
     """As it is stored and sent. Only queues that change, or would be worse off, are named.
 
     One run may have come further than the other, because it was cut later. What only one of them
@@ -150,17 +168,18 @@ def as_json(before: Prospect, after: Prospect, jobs: Sequence[TriedJob] = ()) ->
     horizon = min(before.horizon, after.horizon)
     before = before.until(horizon)
     after = after.until(horizon)
-    tried = {job.podgroup for job in jobs}
+    told = {job.podgroup for job in jobs} | {gang.podgroup for gang in set_back}
     known = {loss.pod for loss in before.losses}
     return {
         "jobs": [asdict(job) for job in jobs],
         "now": _figures(before),
         "then": _figures(after),
         "queues": _queues(before, after),
+        "setBack": [_set_back(gang, after) for gang in set_back],
         "moves": [
             {"podgroup": move.podgroup, "before": move.before, "after": move.after}
             for move in moves_between(before, after)
-            if move.podgroup not in tried
+            if move.podgroup not in told
         ],
         "evictions": [
             {
@@ -184,6 +203,16 @@ def _figures(prospect: Prospect) -> dict[str, Any]:
         "waiting": len(prospect.waiting),
         "seconds": prospect.seconds,
         "halt": prospect.halt,
+    }
+
+
+def _set_back(gang: SetBack, after: Prospect) -> dict[str, Any]:
+    """`start` is when it has enough pods again; null: not in this time, or it never has too few."""
+    start = after.starts.get(gang.podgroup)
+    return {
+        **asdict(gang),
+        "goesOn": start is None and gang.podgroup not in after.waiting,
+        "start": start,
     }
 
 

@@ -139,8 +139,8 @@ Preview = object_shape(
         takenAt=maybe_moment(),
         finishedAt=maybe_moment(),
         result=AnyJson(
-            help_text="now, then, jobs, queues, moves, evictions, notices and runTimes; "
-            "null until it is done"
+            help_text="now, then, jobs, queues, setBack (gangs that lose pods with their nodes), "
+            "moves, evictions, notices and runTimes; null until it is done"
         ),
     )(),
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -31,11 +31,12 @@ Moment = Annotated[
 _ENDED = ("Done", "Refused", "Cancelled", "Failed")
 _PAUSE = 0.3
 _MOST_LINES = 20
+_STANDSTILL = "standstill"
 _FIGURES = (
     ("Pods placed in the first session", "binds"),
     ("Pods evicted in the first session", "evictions"),
     ("Gangs that start in this time", "started"),
-    ("Gangs that still wait then", "waiting"),
+    ("Gangs that still wait at its end", "waiting"),
 )
 Row = Mapping[str, Any]
 
@@ -116,32 +117,41 @@ def _how_far(status: Row) -> str:
 
 def _print(status: Row, begins_at: str | None) -> None:
     result = status["result"]
-    now = result["now"]
-    then = result["then"]
+    _print_moment(status, begins_at)
+    for job in result["jobs"]:
+        _print_job(job)
+    for title, name in _FIGURES:
+        without = result["now"][name]
+        output.line(f"{title}: {without} without it, {result['then'][name]} with it")
+    output.line(_run_time_line(result["runTimes"]))
+    for notice in result["notices"][:_MOST_LINES]:
+        output.line(notice["message"])
+    for name, words in _LINES.items():
+        rows = result.get(name, ())
+        for row in rows[:_MOST_LINES]:
+            output.line(words(row))
+        if len(rows) > _MOST_LINES:
+            output.line(f"and {len(rows) - _MOST_LINES} more {name}; -o json has all of them")
+
+
+def _print_moment(status: Row, begins_at: str | None) -> None:
+    result = status["result"]
     output.line(f"Forecast of {output.clock(status['takenAt'])}, no promise")
-    output.line(f"For the cluster as of {output.clock(result['asOf'])}")
+    if begins_at:
+        output.line(f"For the cluster as of {output.clock(result['asOf'])}")
+    output.line(f"It looks {_ahead(result['now'], result['then'])}")
     reached = output.moment(result["asOf"])
     begin = output.moment(begins_at)
     if reached and begin and reached < begin:
         output.line(f"There was no time to look as far as {output.clock(begins_at)}")
-    for job in result["jobs"]:
-        _print_job(job)
-    for title, name in _FIGURES:
-        output.line(f"{title}: {now[name]} now, {then[name]} then")
-    output.line(_run_time_line(result["runTimes"]))
-    for queue in result["queues"][:_MOST_LINES]:
-        output.line(_queue_line(queue))
-    for notice in result["notices"][:_MOST_LINES]:
-        output.line(notice["message"])
-    for move in result["moves"][:_MOST_LINES]:
-        before = _when(move["before"])
-        output.line(f"{move['podgroup']} starts {_when(move['after'])}, before {before}")
-    for loss in result["evictions"][:_MOST_LINES]:
-        output.line(f"{loss['pod']} of {loss['queue']} is evicted for {loss['beneficiary'] or '-'}")
-    for name in ("queues", "moves", "evictions"):
-        more = len(result[name]) - _MOST_LINES
-        if more > 0:
-            output.line(f"and {more} more {name}; -o json has all of them")
+
+
+def _ahead(now: Row, then: Row) -> str:
+    """A side that came to a standstill is known however far the other one goes."""
+    known = [side["seconds"] for side in (now, then) if side["halt"] != _STANDSTILL]
+    if not known:
+        return "ahead until nothing more would happen"
+    return f"{_span(min(known))} ahead"
 
 
 def _print_job(job: Row) -> None:
@@ -178,7 +188,7 @@ def _queue_line(queue: Row) -> str:
         missing = ", ".join(queue["belowGuarantee"])
         also = ""
         if not set(queue["belowGuarantee"]) - set(queue.get("wasBelowGuarantee", ())):
-            also = ", as it is now"
+            also = ", also without it"
         words.append(f"below its guarantee of {missing}{also}")
     return f"{queue['queue']}: {', '.join(words)}"
 
@@ -188,4 +198,40 @@ def _when(seconds: float | None) -> str:
         return "not in this time"
     if seconds < 1:
         return "in the first session"
-    return f"in {seconds:.0f} s"
+    return f"in {_span(seconds)}"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _move_line(move: Row) -> str:
+    starts = f"starts {_when(move['after'])}"
+    if move["after"] is None:
+        starts = "does not start in this time"
+    return f"{move['podgroup']} {starts}, without it {_when(move['before'])}"
+
+
+def _set_back_line(gang: Row) -> str:
+    words = f"{gang['podgroup']} loses {output.counted(gang['pods'], 'pod')}"
+    if gang["goesOn"]:
+        return f"{words} and goes on with the others"
+    if gang["start"] is None:
+        return f"{words} and does not run again in this time"
+    return f"{words} and runs again {_when(gang['start'])}"
+
+
+def _eviction_line(loss: Row) -> str:
+    return f"{loss['pod']} of {loss['queue']} is evicted for {loss['beneficiary'] or '-'}"
+
+
+_LINES: Final[Mapping[str, Callable[[Row], str]]] = {
+    "queues": _queue_line,
+    "setBack": _set_back_line,
+    "moves": _move_line,
+    "evictions": _eviction_line,
+}

@@ -18,11 +18,11 @@ from scheduler.admission.violations import Notice
 from scheduler.domain.change_sets import NODE, POLICY, POLICY_TEXT, QUEUE, ChangeItem
 from scheduler.domain.lifecycle import derive
 from scheduler.domain.nodes import NodeTable
-from scheduler.domain.previews import Loss, Prospect, Share
+from scheduler.domain.previews import Loss, Prospect, SetBack, Share
 from scheduler.domain.queues import ROOT, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
 from scheduler.domain.snapshot import Queue, Snapshot
-from scheduler.domain.tables import NO_NODE, Floats
+from scheduler.domain.tables import NO_NODE, OCCUPIES_NODE, Floats, Rows
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine.decisions import Outcome, QueueFigures
 from scheduler.engine.policy import Flag, Policy
@@ -65,7 +65,8 @@ class Scene:
     """A snapshot and the policy that its next session follows.
 
     `jobs` were put in, and `strange` are those that could not be: they ask for something that the
-    cluster has nothing of. `by` may see what the asker may see, and queues that are new.
+    cluster has nothing of. `by` may see what the asker may see, and queues that are new. Gangs that
+    were `set_back` have lost pods with their nodes.
     """
 
     snapshot: Snapshot
@@ -74,6 +75,7 @@ class Scene:
     strange: Mapping[str, str] = field(default_factory=dict)
     by: Actor = SYSTEM
     notices: tuple[Notice, ...] = ()
+    set_back: tuple[SetBack, ...] = ()
 
     @property
     def keys(self) -> list[str]:
@@ -101,7 +103,7 @@ def scene_after(now: Scene, asked: Question, by: Actor) -> Scene:
     if queues:
         tree, states = _replace_queues(snapshot, queues, by, all_nodes)
         by = with_new_queues(by, tree)
-    _replace_nodes(snapshot, asked)
+    set_back = _replace_nodes(snapshot, asked)
     policy = now.policy
     for item in of_kind(asked.items, POLICY):
         policy = policy_of((item.wanted or {})[POLICY_TEXT])
@@ -116,6 +118,7 @@ def scene_after(now: Scene, asked: Question, by: Actor) -> Scene:
             *_new_notices(notices, tree_notices(tree, replace(facts, total=all_nodes))),
             *_notices_of_policy(now.policy, policy),
         ),
+        set_back=set_back,
     )
 
 
@@ -134,12 +137,14 @@ def _replace_queues(
     return planned.tree, states
 
 
-def _replace_nodes(snapshot: Snapshot, asked: Question) -> None:
-    if asked.lost_nodes:
-        _send_home(snapshot, asked.lost_nodes)
+def _replace_nodes(snapshot: Snapshot, asked: Question) -> tuple[SetBack, ...]:
+    lost = _pods_on(snapshot, asked.lost_nodes)
+    set_back = _set_back(snapshot, lost)
+    _send_home(snapshot, lost)
     if asked.lost_nodes or of_kind(asked.items, NODE):
         nodes = nodes_after(asked.items, asked.lost_nodes)
         snapshot.replace_nodes(NodeTable.build(nodes, snapshot.resources))
+    return set_back
 
 
 def _put_in_all(snapshot: Snapshot, jobs: Sequence[JobManifest]) -> dict[str, str]:
@@ -175,15 +180,30 @@ def _notices_of_policy(before: Policy, after: Policy) -> tuple[Notice, ...]:
     return (Notice("policy_without_tree", ROOT, message),)
 
 
-def _send_home(snapshot: Snapshot, lost_nodes: Collection[str]) -> None:
-    """Pods of a lost node wait again."""
+def _pods_on(snapshot: Snapshot, names: Collection[str]) -> Rows:
+    """Those that have ended there are done."""
     known = snapshot.nodes.rows
-    rows = [known[name] for name in lost_nodes if name in known]
-    on_them = np.flatnonzero(
-        np.isin(snapshot.pods.node, rows) & (snapshot.pods.status != PodStatus.GONE)
-    )
+    nodes = [known[name] for name in names if name in known]
+    pods = snapshot.pods
+    return np.flatnonzero(np.isin(pods.node, nodes) & OCCUPIES_NODE[pods.status])
+
+
+def _set_back(snapshot: Snapshot, pods: Rows) -> tuple[SetBack, ...]:
+    """Each gang that has some of these pods."""
+    groups = snapshot.groups
+    names = {row: name for name, row in snapshot.queue_rows.items()}
+    found = []
+    rows, counts = np.unique(snapshot.pods.group[pods], return_counts=True)
+    for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
+        queue = names.get(int(groups.queue[row]), "")
+        found.append(SetBack(groups.key[row], queue, count))
+    return tuple(sorted(found, key=lambda gang: gang.podgroup))
+
+
+def _send_home(snapshot: Snapshot, pods: Rows) -> None:
+    """Pods of a lost node wait again."""
     snapshot.change_pods(
-        on_them,
+        pods,
         status=int(PodStatus.PENDING),
         node=NO_NODE,
         borrowed=False,

@@ -266,7 +266,8 @@ def _result_of(preview: Preview) -> dict[str, object]:
     after = runs.prospect(then, 0.4, 0.8)
     jobs = runs.jobs(then, after)
     seen = access.access_for(then.by).visible
-    result = compared(_as_seen(before, first, seen), _as_seen(after, then, seen), jobs)
+    set_back = [gang for gang in then.set_back if seen is None or gang.queue in seen]
+    result = compared(_as_seen(before, first, seen), _as_seen(after, then, seen), jobs, set_back)
     if resumed is not None:
         result = {**result, "resumed": resumed.name}
     return {

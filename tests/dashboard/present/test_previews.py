@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard.present.previews import shown_preview
-from scheduler.domain.previews import Prospect, Share, as_json
+from scheduler.domain.previews import Prospect, SetBack, Share, as_json
 from scheduler.domain.resources import Resources
 
 
@@ -47,10 +47,38 @@ def test_what_only_the_longer_run_tells_is_no_difference():
     assert told["ahead"] == "2 min ahead"
 
 
+def test_a_move_within_the_step_of_the_sessions_ahead_is_none():
+    told = shown(
+        ahead(3600.0, "horizon", a=1000.0, b=1000.0, c=30.0),
+        ahead(3600.0, "horizon", a=1010.0, b=1030.0, c=31.0),
+    )
+
+    assert [(move["podgroup"], move["words"]) for move in told["moves"]] == [
+        ("b", "30 s later"),
+        ("c", "1 s later"),
+    ]
+
+
+def test_gangs_that_lose_pods_with_their_nodes_say_whether_they_run_again():
+    lost = [SetBack("a", "serving", 2), SetBack("b", "serving", 8), SetBack("gone", "serving", 1)]
+    before = Prospect({}, {}, frozenset({"c"}), (), 0, 0, 600.0, "horizon")
+
+    result = as_json(before, ahead(600.0, "horizon", a=40.0), set_back=lost)
+    told = shown_preview({**result, "isCut": False, "paused": False})
+
+    rows = [(gang["podgroup"], gang["pods"], gang["words"]) for gang in told["set_back"]]
+    assert rows == [
+        ("a", 2, "in 40 s"),
+        ("b", 8, "not in this time"),
+        ("gone", 1, "goes on with the others"),
+    ]
+    assert told["moves"] == [], "they run already, so they do not start at another time"
+
+
 def test_a_run_that_came_to_a_standstill_is_known_for_good():
     told = shown(ahead(60.0, "standstill", a=10.0), ahead(3600.0, "horizon", a=10.0, b=3000.0))
 
-    assert [move["words"] for move in told["moves"]] == ["starts, and would not before"]
+    assert [move["words"] for move in told["moves"]] == ["starts, and would not without it"]
     assert told["ahead"] == "60 min ahead"
 
 

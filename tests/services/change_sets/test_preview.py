@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.previews import as_json
 from scheduler.domain.resources import total
+from scheduler.domain.workloads import PodStatus
 from scheduler.engine import run_session as decide
 from scheduler.engine.decisions import Outcome
 from scheduler.models import Node
@@ -191,3 +193,21 @@ def test_pods_of_a_lost_node_wait_again():
     assert not (after.snapshot.pods.node == after.snapshot.nodes.rows["n0"]).any()
     outcome = decide(after.snapshot, after.policy)
     assert all(bind.node != "n0" for bind in outcome.binds)
+
+
+def test_pods_that_have_ended_on_a_lost_node_are_done():
+    build_cluster(nodes=2)
+    refresh_states()
+    history = History(7)
+    for _ in range(20):
+        history.submit()
+    run_session()
+    now = scene_now()
+    there = np.flatnonzero(now.snapshot.pods.node == now.snapshot.nodes.rows["n0"])
+    now.snapshot.change_pods(there[:1], status=int(PodStatus.SUCCEEDED))
+
+    after = scene_after(now, Question(lost_nodes=["n0"]), SYSTEM)
+
+    assert after.snapshot.pods.status[there[0]] == PodStatus.SUCCEEDED
+    assert (after.snapshot.pods.status[there[1:]] == PodStatus.PENDING).all()
+    assert sum(gang.pods for gang in after.set_back) == len(there) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from dashboard.celery import app
 from scheduler import tasks
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, OutOfSight
-from scheduler.models import Preview
+from scheduler.models import Pod, Preview
 from scheduler.services.change_sets import preview_runs
 from scheduler.services.change_sets.drafts import create_change_set
 from scheduler.services.change_sets.plans import Wish, plan_change_set
@@ -59,6 +60,20 @@ def test_a_lost_node_is_tried_out():
 
     assert done.state == "Done"
     assert done.result["then"]["binds"] != done.result["now"]["binds"]
+    set_back = {gang["podgroup"]: gang["pods"] for gang in done.result["setBack"]}
+    there = Pod.objects.filter(node__name="n1", phase="Running").select_related("podgroup")
+    gangs = [f"{pod.podgroup.namespace}/{pod.podgroup.name}" for pod in there]
+    assert set_back == Counter(gangs)
+    assert not set_back.keys() & {move["podgroup"] for move in done.result["moves"]}
+
+
+def test_who_may_not_see_a_gang_is_not_told_that_it_loses_pods():
+    by = person("ruth")
+    everything = {gang["queue"] for gang in worked_out(lost_nodes=["n1", "n2"]).result["setBack"]}
+
+    mine = {gang["queue"] for gang in worked_out(by=by, lost_nodes=["n1", "n2"]).result["setBack"]}
+
+    assert mine < everything
 
 
 def test_what_the_rules_refuse_is_told_instead():

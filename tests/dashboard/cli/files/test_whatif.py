@@ -14,7 +14,7 @@ from dashboard.cli.problems import ExitCode
 from scheduler.models import Preview
 from scheduler.services.change_sets.preview_runs import work_out_previews
 from tests.dashboard.cli.conftest import Type
-from tests.worlds import manifest, node, run_session
+from tests.worlds import manifest, node, pass_time, run_session
 
 
 @pytest.fixture(autouse=True)
@@ -33,11 +33,24 @@ def test_a_file_is_tried_out_and_nothing_is_changed(vcctl: Type, tmp_path: Path)
 
     told = vcctl(f"vcctl whatif -f {file} --minutes 10")
 
-    assert "Pods placed in the first session" in told.out
+    assert "It looks " in told.out
+    assert "Pods placed in the first session: 0 without it, 0 with it" in told.out
     assert "a: deserved cpu" in told.out
     assert vcctl("vcctl queue get a -o json").json["spec"]["deserved"] == {}
     status = vcctl(f"vcctl whatif -f {file} -o json").json["status"]
     assert status["state"] == "Done"
+
+
+def test_gangs_that_lose_pods_with_their_node_are_named(vcctl: Type):
+    node("n1", cpu="8", memory="32Gi")
+    vcctl("vcctl queue create a")
+    vcctl("vcctl job run -N train -q a --replicas 2 --min 1")
+    run_session()
+    pass_time(10)
+
+    told = vcctl("vcctl whatif --lose n1")
+
+    assert "default/train loses 2 pods and does not run again in this time" in told.out
 
 
 def test_a_lost_node_and_what_is_refused(vcctl: Type, tmp_path: Path):
