@@ -155,16 +155,20 @@ def _ahead(now: Row, then: Row) -> str:
 
 
 def _print_job(job: Row) -> None:
-    words = f"{job['podgroup']} starts {_when(job['start'])}"
-    if job["start"] is None:
-        words = f"{job['podgroup']} does not start in this time"
-    elif job["latest"] > job["earliest"]:
-        words += f", between {_when(job['earliest'])} and {_when(job['latest'])}"
-    output.line(words)
+    output.line(f"{job['podgroup']} {_start_words(job)}")
     if job["message"]:
         output.line(f"  it waits: {job['message']}")
     if job["evictions"]:
         output.line(f"  pods that are evicted for it: {job['evictions']}")
+
+
+def _start_words(job: Row) -> str:
+    """With a range, the start that usual run times make says no more, and may lie outside."""
+    if job["start"] is None:
+        return "does not start in this time"
+    if job["start"] < 1 or job["latest"] - job["earliest"] < 1:
+        return f"starts {_when(job['start'])}"
+    return f"starts in {_span(job['earliest'])} to {_span(job['latest'])}"
 
 
 def _run_time_line(counts: Row) -> str:
@@ -210,10 +214,17 @@ def _span(seconds: float) -> str:
 
 
 def _move_line(move: Row) -> str:
-    starts = f"starts {_when(move['after'])}"
-    if move["after"] is None:
-        starts = "does not start in this time"
-    return f"{move['podgroup']} {starts}, without it {_when(move['before'])}"
+    before = move["before"]
+    after = move["after"]
+    if after is None:
+        words = f"does not start in this time, {_when(before)} without it"
+    elif before is None:
+        words = f"starts {_when(after)}, not in this time without it"
+    elif after < before:
+        words = f"starts {_when(after)}, {_span(before - after)} earlier than without it"
+    else:
+        words = f"starts {_when(after)}, {_span(after - before)} later than without it"
+    return f"{move['podgroup']} {words}"
 
 
 def _set_back_line(gang: Row) -> str:

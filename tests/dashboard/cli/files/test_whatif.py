@@ -117,3 +117,37 @@ def test_on_a_terminal_it_says_whether_it_is_queued_or_worked_out(
     vcctl("vcctl whatif --lose n1")
 
     assert told == ["it is queued", "40% done"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (130.0, 90.0, "starts in 90 s, 40 s earlier than without it"),
+        (0.0, 600.0, "starts in 10 min, 10 min later than without it"),
+        (None, 0.0, "starts in the first session, not in this time without it"),
+        (7200.0, None, "does not start in this time, in 2.0 h without it"),
+    ],
+)
+def test_a_gang_that_starts_at_another_time_says_when(
+    before: float | None, after: float | None, told: str
+):
+    move = {"podgroup": "lab/train", "before": before, "after": after}
+
+    assert whatif._move_line(move) == f"lab/train {told}"
+
+
+@pytest.mark.parametrize(
+    ("start", "earliest", "latest", "told"),
+    [
+        (420.0, 540.0, 3720.0, "starts in 9 min to 62 min"),
+        (60.0, 60.0, 60.0, "starts in 60 s"),
+        (0.0, 0.0, 0.0, "starts in the first session"),
+        (None, None, None, "does not start in this time"),
+    ],
+)
+def test_a_job_that_is_tried_out_says_one_range(
+    start: float | None, earliest: float | None, latest: float | None, told: str
+):
+    job = {"start": start, "earliest": earliest, "latest": latest}
+
+    assert whatif._start_words(job) == told
