@@ -279,12 +279,17 @@ def fragmented(session: Session, gang: Gang) -> Finding | None:
     asked = (needed > 0) & session.queue_usage.dims
     if not (needed <= free)[asked].all():
         return None
-    dim = scarcest_resource(session, gang)
-    resource = session.snapshot.resources[dim]
     pod_class = needed_classes(session, gang)[0]
-    request = int(session.request[pod_class, dim])
     node = roomiest_node(session, pod_class)
-    largest = int(session.node_table.free([node])[dim, 0])
+    free_there = session.node_table.free([node])[:, 0]
+    # what most nodes are short of may be free on the roomiest one, which lacks something else
+    dim = scarcest_resource(session, gang)
+    short_there = np.flatnonzero(session.request[pod_class] > free_there)
+    if len(short_there) and dim not in short_there:
+        dim = int(short_there[0])
+    resource = session.snapshot.resources[dim]
+    request = int(session.request[pod_class, dim])
+    largest = int(free_there[dim])
     amount = partial(format_quantity, resource)
     message = (
         f"{quantity(resource, int(free[dim]))} are free in all, but in pieces: "

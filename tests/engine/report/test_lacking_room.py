@@ -205,6 +205,28 @@ def test_room_in_pieces():
     )
 
 
+def test_room_in_pieces_names_what_the_roomiest_node_is_short_of():
+    """Most nodes are short of memory. The one that comes closest has enough of it."""
+    jobs = [
+        job("a", cpu=1, on="n1", memory="60Gi"),
+        job("b", cpu=1, on="n2", memory="60Gi"),
+        job("c", cpu=6, on="n3"),
+        job("new", cpu=4, memory="20Gi"),
+    ]
+
+    found = explained(
+        NO_RECLAIM,
+        nodes=[node("n1"), node("n2"), node("n3")],
+        queues=[queue("default")],
+        jobs=jobs,
+    )
+
+    assert found.code is ReasonCode.FRAGMENTED
+    assert found.message == (
+        "16 cpu are free in all, but in pieces: a pod needs 4 on one node, and n3 has 2."
+    )
+
+
 def test_a_busy_cluster():
     jobs = [job("a", cpu=6, on="n1"), job("new", cpu=3)]
 
