@@ -94,14 +94,22 @@ def edits_between(before: Manifest | None, after: Manifest | None) -> tuple[Fiel
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """An object that others changed after it was added. `now` is None where it is gone."""
+    """An object that others changed after it was added. `now` is None where it is gone.
+
+    With `only_own`, only fields that the item itself changes are in the way, and told.
+    """
 
     item: ChangeItem
     now: Manifest | None
+    only_own: bool = False
 
     @property
     def edits(self) -> tuple[FieldEdit, ...]:
-        return edits_between(self.item.base, self.now)
+        edits = edits_between(self.item.base, self.now)
+        if not self.only_own:
+            return edits
+        own = {edit.field for edit in self.item.edits}
+        return tuple(edit for edit in edits if edit.field in own)
 
     @property
     def message(self) -> str:

@@ -39,7 +39,7 @@ def settled(item: ChangeItem, now: Manifest | None) -> ChangeItem | Crossing:
     theirs = {edit.field for edit in edits_between(item.base, now)}
     mine = {edit.field for edit in item.edits}
     if mine & theirs:
-        return Crossing(item, now)
+        return Crossing(item, now, only_own=True)
     return replace(item, base=now, wanted=merged_wish(item, now))
 
 

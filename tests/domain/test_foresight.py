@@ -52,9 +52,10 @@ def test_fields_that_only_others_changed_stay_theirs():
 
 
 def test_a_field_of_its_own_that_changed_is_a_crossing():
-    found = settled(MORE, queue(cpu="9", weight=1))
+    found = settled(MORE, queue(cpu="9", weight=7))
 
     assert isinstance(found, Crossing)
+    assert found.message == "Queue research was changed: spec.cpu from 8 to 9."
 
 
 def test_two_plans_for_other_fields_may_overlap():
