@@ -92,5 +92,5 @@ class HopelessGangs:
         wanted = self._needs.amounts(rows)
         asked = (wanted > 0) & session.queue_usage.dims
         after = session.queue_usage.allocated[queues] + wanted
-        within: Mask = ((after <= session.quotas.deserved[queues]) | ~asked).all(axis=1)
+        within: Mask = np.all((after <= session.quotas.deserved[queues]) | ~asked, axis=1)
         return within & asked.any(axis=1)

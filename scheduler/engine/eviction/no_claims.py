@@ -50,7 +50,7 @@ class NoClaims:
         wanted = self._needs.amounts(rows)
         asked = (wanted > 0) & session.queue_usage.dims
         within = session.queue_usage.allocated[queues] + wanted <= session.quotas.deserved[queues]
-        may_take: Mask = (within & asked).any(axis=1)
+        may_take: Mask = np.any(within & asked, axis=1)
         unsure = np.flatnonzero(is_told & may_take & ~(within | ~asked).all(axis=1))
         if len(unsure):
             short = self._short_of(rows[unsure], asked[unsure])
@@ -64,7 +64,7 @@ class NoClaims:
         classes = self._needs.classes[rows]
         copies = np.array([self._copies_of(pod_class) for pod_class in classes.tolist()])
         short = asked & (copies < self._needs.counts[rows][:, None])
-        is_short: Mask = short.any(axis=1)
+        is_short: Mask = np.any(short, axis=1)
         return np.where(is_short[:, None], short, asked)
 
     def _copies_of(self, pod_class: int) -> Amounts:
