@@ -105,7 +105,9 @@ def _given_names(given: Any) -> list[str]:
         return []
     names = given_texts(given, _MOST_NODES)
     if names is None or any("\x00" in name for name in names):
-        raise bad_parameter("lostNodes", "lostNodes must be a list of names of nodes.")
+        raise bad_parameter(
+            "lostNodes", f"lostNodes must be a list of at most {_MOST_NODES} names of nodes."
+        )
     return names
 
 

@@ -70,7 +70,8 @@ def _show_history(queue: str, resource: str, over: str, form: Format) -> None:
     rows: list[Sequence[object]] = []
     for point in answer["status"]["points"]:
         shares = (_shares(point["from"]), _shares(point["to"]))
-        rows.append([point["at"], point["borrowed"], shares[0], point["lent"], shares[1]])
+        at = output.clock(point["at"])
+        rows.append([at, point["borrowed"], shares[0], point["lent"], shares[1]])
     Table(("At", "Borrowed", "From", "Lent", "To"), rows).print()
 
 

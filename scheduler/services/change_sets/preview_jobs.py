@@ -31,7 +31,7 @@ def job_manifests(given: Sequence[Item]) -> list[dict[str, Any]]:
     for item in given:
         try:
             if item.contradicts is not None:
-                message = f"{item.name} stands there twice."
+                message = f"{item.name} is named twice."
                 raise Rejected([Violation("named_twice", "", "metadata.name", message)])
             found.append(_as_job(item))
         except Rejected as refusal:
@@ -121,7 +121,7 @@ def _too_large(job: JobManifest) -> Iterable[Violation]:
 
 def _named_twice(job: JobManifest, others: Iterable[JobManifest]) -> Iterable[Violation]:
     if key_of(job) in {key_of(other) for other in others}:
-        message = f"{key_of(job)} stands there twice."
+        message = f"{key_of(job)} is named twice."
         yield Violation("named_twice", job.queue, "metadata.name", message, "choose another name")
 
 

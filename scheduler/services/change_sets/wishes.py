@@ -60,7 +60,9 @@ def items_read(given: Sequence[Item], items: tuple[ChangeItem, ...] = ()) -> tup
             place = f"[{document.index}]."
         try:
             if document.contradicts is not None:
-                raise _refusal("named_twice", "metadata.name", f"{key[1]} stands there twice.")
+                raise _refusal(
+                    "named_twice", "metadata.name", f"{key[1]} is named twice.", "keep one"
+                )
             items = with_item(items, _item_of(key, document.manifest, items, now))
         except Rejected as refusal:
             problems += [_placed(violation, place) for violation in refusal.violations]

@@ -37,7 +37,7 @@ def test_loans_over_time_name_the_other_side(vcctl: Type):
 
     seen = vcctl("vcctl loans --queue batch --resource cpu --over 1h")
 
-    assert seen.out.splitlines()[-1].split()[1:] == ["6", "team-a", "6", "0", "-"]
+    assert seen.out.splitlines()[-1].split()[2:] == ["UTC", "6", "team-a", "6", "0", "-"]
 
 
 def test_an_unknown_resource_is_named(vcctl: Type):
