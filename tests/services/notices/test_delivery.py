@@ -265,6 +265,7 @@ def test_a_receiver_that_wants_no_more_gets_no_more(ada):
 
     assert len(hook.got) == 1
     assert "410" in NoticeChannel.objects.get().stopped
+    assert NoticeDelivery.objects.count() == 1
 
 
 def test_a_private_address_gets_nothing_where_it_is_not_allowed(ada, monkeypatch):
