@@ -19,7 +19,6 @@ pages_and_api = http_application()  # loads the apps, so it comes before anythin
 
 import dashboard.urls  # noqa: E402, F401  every page and its view now, not with the first request
 from dashboard.live.routing import websocket_urlpatterns  # noqa: E402
-from dashboard.live.stopping import listen_for_stop  # noqa: E402
 from dashboard.live.tokens import tokens_or  # noqa: E402
 
 # The same hosts that may ask for pages, and the same foreign origins that may post to them.
@@ -35,5 +34,4 @@ application = ProtocolTypeRouter(
     }
 )
 
-listen_for_stop()
 set_aside()

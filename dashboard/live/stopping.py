@@ -15,12 +15,17 @@ _deeds: list[Callable[[], None]] = []
 
 
 def at_stop(deed: Callable[[], None]) -> None:
-    """It is called in the main thread, between any two instructions: it must only ask for work."""
+    """It is called in the main thread, between any two instructions: it must only ask for work.
+
+    The server has to run already, because it sets its own handler when it begins.
+    """
+    if not _deeds:
+        _listen()
     _deeds.append(deed)
 
 
-def listen_for_stop() -> None:
-    """Before whoever listens already. Where nobody stops in good order, nobody is told."""
+def _listen() -> None:
+    """Before the server's own handler. Where there is none, nobody stops in good order."""
     before = signal.getsignal(signal.SIGTERM)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
         return
