@@ -110,13 +110,16 @@ def queues_around(around: Around, *, only_life: bool = False) -> dict[str, Store
 
 def _first_level() -> QuerySet[Any, Any]:
     """What the children of root ask for; those that ask for the same are one row."""
-    children = Queue.objects.filter(parent__name=slot("root"), parent__deleted_at=None)
+    children: QuerySet[Any, Any] = Queue.objects.filter(
+        parent__name=slot("root"), parent__deleted_at=None
+    )
     texts = {
         "guarantee_text": Cast("guarantee", TextField()),
         "deserved_text": Cast("deserved", TextField()),
     }
-    grouped = children.order_by().annotate(**texts).values(*texts).annotate(number=Count("id"))
-    return grouped.values_list(*texts, "number")
+    by_text = children.order_by().annotate(**texts).values(*texts)
+    found: QuerySet[Any, Any] = by_text.annotate(number=Count("id")).values_list(*texts, "number")
+    return found
 
 
 _FIRST_LEVEL = Prepared(_first_level, keep_plan=True)
