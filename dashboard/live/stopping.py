@@ -9,30 +9,32 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
-_deeds: list[Callable[[], None]] = []
+_deeds: list[Callable[[], object]] = []
 
 
-def at_stop(deed: Callable[[], None]) -> None:
+def at_stop(deed: Callable[[], object]) -> None:
     """It is called in the main thread, between any two instructions: it must only ask for work.
 
     The server has to run already, because it sets its own handler when it begins.
     """
-    if not _deeds:
-        _listen()
-    _deeds.append(deed)
+    if _deeds or _listens():
+        _deeds.append(deed)
 
 
-def _listen() -> None:
+def _listens() -> bool:
     """Before the server's own handler. Where there is none, nobody stops in good order."""
     before = signal.getsignal(signal.SIGTERM)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
-        return
+        return False
 
     def stop(number: int, frame: FrameType | None) -> None:
         for deed in _deeds:
-            deed()
+            with suppress(RuntimeError):  # its loop is closed already
+                deed()
         before(number, frame)
 
     signal.signal(signal.SIGTERM, stop)
+    return True

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -102,9 +102,8 @@ class WatchHub:
         for view in self._followed():
             if view.is_read:
                 kept = self._thread.submit(handover.keep, view)
-                kept.add_done_callback(
-                    lambda _, view=view: loop.call_soon_threadsafe(self._end_all, view, "")
-                )
+                end = partial(loop.call_soon_threadsafe, self._end_all, view, "")
+                kept.add_done_callback(partial(_now, end))
 
     def _forget_old_views(self) -> None:
         now = time.monotonic()
@@ -222,3 +221,7 @@ class WatchHub:
         self.join(stream)
         if before not in self._streams.values():
             before.left_at = time.monotonic()
+
+
+def _now(deed: Callable[[], object], _: object) -> None:
+    deed()
