@@ -84,7 +84,7 @@ class Line:
         if self.aim is None:
             return ""
         word = "at least" if self.at_least else "at most"
-        return f"{word} {self.aim:g} {self.kind.unit}"
+        return f"{word} {self.aim:,g} {self.kind.unit}"
 
     def _verdict(self, median: float) -> str:
         if self.aim is None:
@@ -328,6 +328,8 @@ def _about(run: Mapping[str, Any]) -> str:
         f"{machine['cores']} cores ({machine['processor']}), Python {machine['python']}.",
         f"Load {load}; {run['seconds']} s in all, {run['repetitions']} repetitions.",
     ]
+    if failed := run.get("failed"):
+        sentences.append(f"Parts that did not finish: {', '.join(failed)}.")
     if run["quick"]:
         sentences.append("**A quick run, with a tenth of the sizes.**")
     return " ".join(sentences)
