@@ -125,7 +125,7 @@ class PreparedUpdate:
 
     def _write(self) -> tuple[str, tuple[Any, ...]]:
         rows, changes = self._make()
-        query = rows.query.chain(UpdateQuery)
+        query: Any = rows.query.chain(UpdateQuery)
         query.add_update_values(changes)
         sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
         written = sql, tuple(parameters)

@@ -52,7 +52,8 @@ _DONE = PreparedUpdate(_end_of_mine)
 
 def _stored(name: str, value: Any) -> Any:
     """In the form in which the model's field keeps it."""
-    return SchedulingSession._meta.get_field(name).get_db_prep_save(value, connection)
+    field: Any = SchedulingSession._meta.get_field(name)
+    return field.get_db_prep_save(value, connection)
 
 
 class Claims:
