@@ -132,7 +132,7 @@ class AlikeNeeds:
         self._request = session.request
         self.classes = waiting_classes
         self.counts: Rows = np.zeros(len(session.snapshot.groups), dtype=np.intp)
-        told = rows[_can_be_told(session, rows, waiting_classes)]
+        told = rows[_have_plain_needs(session, rows, waiting_classes)]
         self.counts[told] = session.snapshot.groups.min_member[told]
 
     def amounts(self, rows: Rows) -> Amounts:
@@ -141,7 +141,7 @@ class AlikeNeeds:
         return amounts
 
 
-def _can_be_told(session: Session, rows: Rows, classes: Rows) -> Mask:
+def _have_plain_needs(session: Session, rows: Rows, classes: Rows) -> Mask:
     minimum = session.snapshot.groups.min_member[rows]
     enough: Mask = (minimum > 0) & (session.pending_counts[rows] >= minimum)
     return enough & are_comparable(session, rows, classes)
