@@ -223,6 +223,11 @@ def looks_at_the_tree(asked: list[str]) -> int:
     return sum(bool(everything.match(sql)) for sql in asked)
 
 
+def looks_around_a_queue(asked: list[str]) -> int:
+    """A question for the way up from a queue and what is beside and below it."""
+    return sum("WITH RECURSIVE named AS" in sql for sql in asked)
+
+
 @pytest.mark.parametrize(
     ("path", "made"),
     [
@@ -278,9 +283,10 @@ def test_one_write_takes_one_look_at_the_tree(admin: Caller):
         lambda: admin.patch("queues/q1/", {"spec": {"weight": 5}}),
         lambda: admin.patch("queues/q1/", {"spec": {"weight": 6, "state": "Suspended"}}),
         lambda: admin.post("queues/q2/close/"),
-        lambda: admin.delete("queues/q2/"),
     ):
-        assert looks_at_the_tree(questions(ask)) == 1
+        asked = questions(ask)
+        assert (looks_at_the_tree(asked), looks_around_a_queue(asked)) == (0, 1)
+    assert looks_at_the_tree(questions(lambda: admin.delete("queues/q2/"))) == 1
 
 
 # Odd lists
