@@ -284,11 +284,12 @@ def fragmented(session: Session, gang: Gang) -> Finding | None:
     free_there = session.node_table.free([node])[:, 0]
     # what most nodes are short of may be free on the roomiest one, which lacks something else
     dim = scarcest_resource(session, gang)
-    short_there = np.flatnonzero(session.request[pod_class] > free_there)
+    asked_of_node = session.request[pod_class]
+    short_there = np.flatnonzero((asked_of_node > 0) & (asked_of_node > free_there))
     if len(short_there) and dim not in short_there:
         dim = int(short_there[0])
     resource = session.snapshot.resources[dim]
-    request = int(session.request[pod_class, dim])
+    request = int(asked_of_node[dim])
     largest = int(free_there[dim])
     amount = partial(format_quantity, resource)
     message = (

@@ -227,6 +227,26 @@ def test_room_in_pieces_names_what_the_roomiest_node_is_short_of():
     )
 
 
+def test_room_in_pieces_names_nothing_that_the_pod_does_not_ask_for():
+    """The node that comes closest has given away more CPU than it has."""
+    jobs = [
+        job("a", memory="60Gi", on="n1"),
+        job("b", memory="60Gi", on="n2"),
+        job("c", cpu=10, gpu=3, on="n3"),
+        job("new", memory="20Gi", gpu=2),
+    ]
+
+    found = explained(
+        NO_RECLAIM,
+        nodes=[node("n1", gpu=4), node("n2", gpu=4), node("n3", gpu=4)],
+        queues=[queue("default")],
+        jobs=jobs,
+    )
+
+    assert found.code is ReasonCode.FRAGMENTED
+    assert found.message.endswith("a pod needs 2 on one node, and n3 has 1.")
+
+
 def test_a_busy_cluster():
     jobs = [job("a", cpu=6, on="n1"), job("new", cpu=3)]
 
