@@ -195,8 +195,8 @@ def _table_in(table: Mapping[str, Any]) -> TableEntry:
     for column in table["columns"]:
         columns.append(Column(_of_type(str, column["name"]), _of_type(str, column["type"])))
     last_id = table["last_id"]
-    if last_id is not None:
-        _of_type(int, last_id)
+    if last_id is not None and not 0 <= _of_type(int, last_id) < 2**63:
+        raise ValueError(f"{last_id} is no number of a row")
     return TableEntry(
         name=_of_type(str, table["name"]),
         columns=tuple(columns),

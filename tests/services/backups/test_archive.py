@@ -113,6 +113,8 @@ TABLE = {"name": "one", "columns": [], "rows": 2, "sha256": "", "last_id": None}
         {"migrations": {"scheduler": [1]}},
         {"tables": [TABLE, TABLE]},
         {"tables": [{**TABLE, "last_id": "1; SELECT"}]},
+        {"tables": [{**TABLE, "last_id": 10**30}]},
+        {"tables": [{**TABLE, "last_id": -1}]},
         {"tables": [{**TABLE, "rows": "2"}]},
         {"tables": [{**TABLE, "columns": [{"name": 1, "type": "text"}]}]},
     ],
