@@ -29,6 +29,7 @@ from scheduler.services.jobs.submit import check_manifest
 from scheduler.services.jobs.trial_jobs import MOST_PODS, pod_class_in, put_in, strange_resource
 from scheduler.services.sessions.policies import policy_in_force
 
+_NAME: Final = "largest-gang"
 MOST_SHAPES: Final = 8
 
 
@@ -81,10 +82,10 @@ def _largest_of_cluster(shape: Resources, places: int) -> LargestGang:
     return LargestGang(shape, places, why)
 
 
-def _job_of(shape: Resources, pods: int, queue: str = "") -> JobManifest:
+def _job_of(shape: Resources, pods: int, queue: str = "", name: str = _NAME) -> JobManifest:
     """A gang that starts with one pod and takes up to `pods`."""
     task = TaskManifest("worker", pods, 1, -1, PodTemplate(requests=shape))
-    metadata = Metadata("largest-gang", DEFAULT, "", "", {}, {})
+    metadata = Metadata(name, DEFAULT, "", "", {}, {})
     return JobManifest(metadata, queue, 1, (task,))
 
 
@@ -95,7 +96,7 @@ class _Trials:
         self.snapshot = snapshot
         self.policy = policy
         self.queue = queue
-        self.name = f"largest-gang-{token_hex(4)}"  # nobody has one of this name
+        self.name = f"{_NAME}-{token_hex(4)}"  # nobody has one of this name
         self.priorities = Priorities.load()
         self.scene = submission_scene({queue}, DEFAULT, submitter(by))
 
@@ -109,7 +110,7 @@ class _Trials:
         starts = cache(partial(self._starts, shape))
         guess = max(1, places)
         if not starts(guess):
-            guess = self._started(_job_of(shape, guess, self.queue))
+            guess = self._started(_job_of(shape, guess, self.queue, self.name))
         pods = largest_that(starts, guess, MOST_PODS)
         if pods == MOST_PODS:
             return LargestGang(shape, pods, is_capped=True)
