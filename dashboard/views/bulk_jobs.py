@@ -40,7 +40,7 @@ _RESULT_ORDER = {"Refused": 0, "": 1, "NoOp": 2, "Done": 3}
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def bulk(request: HttpRequest) -> HttpResponse:
-    """Shows what would happen to which jobs; a POST starts it."""
+    """Shows what would happen to which jobs; a POST starts it, unless it says that it `ask`s."""
     if request.method == "POST":
         given = request.POST
     else:
@@ -63,7 +63,7 @@ def bulk(request: HttpRequest) -> HttpResponse:
         return redirect("jobs")
     found = _with_obstacles(request, rows, verb)
     possible = [job for job in found if not job["obstacle"]]
-    if request.method == "POST":
+    if request.method == "POST" and "ask" not in given:
         agreed_keys = _agreed_keys(request)
         agreed = [job for job in possible if job["key"] in agreed_keys]
         if agreed:
@@ -87,10 +87,13 @@ def _chosen_rows(request: HttpRequest, given: Any) -> tuple[JobRow, ...]:
     if _is_for_all(given):
         query = read_query(given.get("q", ""), request.user.get_username())
         return jobs_of_query(query, access(request))
-    keys = []
-    for key in given.getlist("job"):
-        keys.append(key.partition("/")[::2])
+    keys = [key.partition("/")[::2] for key in _named_keys(given)]
     return jobs_named(keys, access(request))
+
+
+def _named_keys(given: Any) -> list[str]:
+    """`job` is one key, as often as there are jobs; `jobs` are any number, with spaces between."""
+    return [*given.getlist("job"), *given.get("jobs", "").split()]
 
 
 def _with_obstacles(request: HttpRequest, rows: tuple[JobRow, ...], verb: Verb) -> list[Context]:
@@ -157,7 +160,7 @@ def _agreed_keys(request: HttpRequest) -> set[str]:
     """The jobs that the question was about. Jobs that match since then are left alone."""
     if _is_for_all(request.POST):
         return set(request.POST.get("agreed", "").split())
-    return set(request.POST.getlist("job"))
+    return set(_named_keys(request.POST))
 
 
 def _start_run(request: HttpRequest, verb: Verb, agreed: list[Context], later: int) -> HttpResponse:

@@ -11,7 +11,15 @@ export function watchJobPicks() {
     show();
   });
   document.addEventListener("content", show);
+  form.addEventListener("formdata", ({ formData }) => sendAsOne(formData));
   show();
+}
+
+/** However many rows are ticked, they are one field: a server takes only so many. */
+function sendAsOne(formData) {
+  const keys = formData.getAll("job");
+  formData.delete("job");
+  formData.set("jobs", keys.join(" "));
 }
 
 function tickAll(boxes, isTicked) {

@@ -107,9 +107,11 @@ class LongList {
   async #load(slice) {
     if (slice.isLoading) return;
     slice.isLoading = true;
+    const { top } = slice;
     const rows = await this.#askForRows(slice).catch(() => null); // the pill says that it is away
     slice.isLoading = false;
     if (!rows || this.#isStopped || !this.#slices.includes(slice)) return;
+    if (slice.top !== top) return this.#load(slice); // rows were handed on to it meanwhile
     this.#keepingPlace(() => this.#put(slice, rows));
     this.#number();
     announce(slice.body);
@@ -140,7 +142,8 @@ class LongList {
   #handOn(slice, last) {
     const next = this.#slices[this.#slices.indexOf(slice) + 1] ?? this.#append(slice);
     const left = [...slice.body.rows].filter((row) => this.#isPast(keyOf(row), last));
-    next.rows += Math.max(1, left.length);
+    this.#keepPicks(left);
+    next.rows += Math.max(1, left.length, slice.rows - this.pageRows);
     next.top = last;
     slice.end = last;
     if (next.isLoaded) this.#load(next);
@@ -187,23 +190,33 @@ class LongList {
   #leave(slice) {
     if (slice.body.contains(document.activeElement)) return;
     slice.height = slice.body.getBoundingClientRect().height;
-    for (const box of slice.body.querySelectorAll('input[name="job"]:checked')) {
-      const attributes = { type: "hidden", name: "job", value: box.value };
-      this.form.append(element("input", "", attributes));
-    }
+    this.#keepPicks([...slice.body.rows]);
     slice.isLoaded = false;
     this.#makeRoom(slice);
   }
 
+  /** Ticks of rows that leave their slice. They come back with the rows, wherever those come. */
+  #keepPicks(rows) {
+    for (const row of rows) {
+      const box = row.querySelector('input[name="job"]:checked');
+      if (!box) continue;
+      const attributes = { type: "hidden", name: "job", value: box.value };
+      this.form.append(element("input", "", attributes));
+    }
+  }
+
   #pickAgain(slice) {
-    const kept = this.form.querySelectorAll('input[type="hidden"][name="job"]');
-    for (const pick of kept) {
+    for (const pick of this.#keptPicks()) {
       const value = CSS.escape(pick.value);
       const box = slice.body.querySelector(`input[type="checkbox"][value="${value}"]`);
       if (!box) continue;
       box.checked = !box.disabled;
       pick.remove();
     }
+  }
+
+  #keptPicks() {
+    return this.form.querySelectorAll('input[type="hidden"][name="job"]');
   }
 
   #makeRoom(slice) {
@@ -237,7 +250,7 @@ class LongList {
     setText(
       this.note,
       `${total} rows: scroll on. The filter looks through all of them, your browser’s own search ` +
-        "only through those near the window.",
+        "only through the rows here and just above and below.",
     );
   }
 
@@ -254,12 +267,13 @@ class LongList {
     this.note = element("p", "", { className: "quiet long-list-note" });
     this.part.prepend(this.note);
     const words = this.form.querySelector("[data-pick-all-words]");
-    if (words) setText(words, "those near the window");
+    if (words) setText(words, "the rows here and just above and below");
   }
 
   // News
 
   #takeFresh(event) {
+    if (this.#isStopped) return;
     const rows = [...event.detail.querySelectorAll("tbody tr")];
     if (!rows.length) return this.#stop();
     event.preventDefault();
@@ -275,6 +289,7 @@ class LongList {
   #stop() {
     this.#isStopped = true;
     this.observer.disconnect();
+    for (const pick of this.#keptPicks()) pick.remove();
   }
 
   // The reader's place
@@ -323,6 +338,7 @@ class LongList {
     if (!slice.isLoaded) await this.#load(slice);
     const rows = [...slice.body.rows];
     const row = rows.find((one) => !this.#isPast(place.row, keyOf(one))) ?? rows.at(-1);
+    if (!row) return; // all jobs from there on have gone meanwhile
     scrollBy({ top: row.getBoundingClientRect().top - place.top, behavior: "instant" });
   }
 }

@@ -141,6 +141,20 @@ def test_a_new_job_comes_on_top_and_moves_nobody_below(signed_in: Opens, act: Ac
     assert row(far, 3).bounding_box() == place
 
 
+def test_ticks_are_kept_when_news_push_their_rows_down(signed_in: Opens, act: Acts):
+    """The last row of the page becomes the first of the next."""
+    page = is_scrolled(signed_in("/jobs/"))
+    last = row(page, JOBS - 50).get_by_role("checkbox")
+    last.check()
+    page.locator("#content").focus()
+
+    act(_submit_one)
+
+    expect(rows(page).first).to_have_attribute("data-key", "default/newest")
+    expect(page.locator("[data-picked]")).to_have_text("1 chosen")
+    expect(last).to_be_checked()
+
+
 def _submit_one() -> None:
     add_gang("batch", "newest", phase="Pending")
     notify.jobs_changed(["default/newest"])

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from scheduler.models import BulkRun, Job, PodGroup, SavedView
+from scheduler.models import BulkRun, Job, PodGroup, Queue, SavedView
 from scheduler.services.jobs.bulk import carry_out_bulk_runs
 from tests.dashboard.sample import add_gang
 from tests.dashboard.work import job_names, signed_in, small_cluster, submitted, text
@@ -138,6 +138,29 @@ def test_an_action_on_many_is_written_down_and_has_a_page():
     assert sorted(run.items.values_list("name", flat=True)) == ["train-1", "train-2"]
     assert "Suspend: 0 of 2 done" in text(client.get(answer["Location"]))
     assert signed_in("vera").get(answer["Location"]).status_code == 404
+
+
+def test_an_action_on_more_jobs_than_a_page_lists_is_for_all_of_them():
+    """More than a form may have fields, and more than the question lists."""
+    queue = Queue.objects.get(name="vision")
+    names = [f"many-{number:04d}" for number in range(1100)]
+    jobs = Job.objects.bulk_create(
+        Job(namespace="default", name=name, queue=queue, min_available=1) for name in names
+    )
+    PodGroup.objects.bulk_create(
+        PodGroup(namespace="default", name=job.name, queue=queue, job=job, phase="Pending")
+        for job in jobs
+    )
+    client = signed_in("admin")
+    ticked = " ".join(f"default/{name}" for name in names)
+
+    asked = client.post("/jobs/-/bulk/", {"ask": "1", "action": "suspend", "jobs": ticked})
+    unasked = BulkRun.objects.exists()
+    client.post("/jobs/-/bulk/", {"action": "suspend", "jobs": asked.context["agreed"]})
+
+    assert "Suspend 1100 of 1100 jobs?" in text(asked)
+    assert not unasked
+    assert BulkRun.objects.get().items.count() == 1100
 
 
 def test_somebody_elses_jobs_can_not_be_chosen():
