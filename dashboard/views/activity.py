@@ -22,7 +22,7 @@ from dashboard.http.exports import all_rows, as_csv, as_json_list, streamed
 from dashboard.present.differences import differences, line_differences
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, status_for
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.domain.audit_actions import ACTIONS, KINDS, AuditArea, known_actions
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.queues import ROOT
@@ -152,10 +152,8 @@ def _audited(request: HttpRequest) -> frozenset[str] | None:
 
 
 def _require_audited(request: HttpRequest) -> Collection[str] | None:
-    queues = _audited(request)
-    if queues is not None and not queues:
-        raise Forbidden(Permission.ADMINISTER, ROOT, "read the audit log")
-    return queues
+    access(request).require_anywhere(Permission.ADMINISTER, "read the audit log")
+    return _audited(request)
 
 
 @require_safe

@@ -38,8 +38,7 @@ from scheduler.services.sessions.replay import NotKept, Replay, replay_with_poli
 @require_safe
 @page
 def timeline(request: HttpRequest) -> HttpResponseBase:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the timeline")
+    access(request).require_anywhere(Permission.VIEW, "see the timeline")
     queue = request.GET.get("queue", "").strip()[:253]
     if queue:
         require_view(request, queue)

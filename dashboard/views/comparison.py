@@ -23,9 +23,8 @@ from dashboard.present.comparison import (
     present_comparison,
 )
 from scheduler.conf import is_shadow
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.domain.comparison import DEFINITION, DIFFERENCES, TITLES, Verdict
-from scheduler.domain.queues import ROOT
 from scheduler.models import Comparison, PodGroup
 from scheduler.selectors.queues.objects import names_in_records
 from scheduler.selectors.records.feeds import page_by_number
@@ -46,8 +45,7 @@ _WINDOW_TITLES = {"1h": "Last hour", "24h": "Last 24 hours", "7d": "Last 7 days"
 @require_safe
 @page
 def comparison(request: HttpRequest) -> HttpResponseBase:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the comparison")
+    access(request).require_anywhere(Permission.VIEW, "see the comparison")
     window = checked_word(request.GET, "window", WINDOWS) or DEFAULT_WINDOW
     kind = checked_word(request.GET, "kind", (ALL, *Verdict))
     queue = request.GET.get("queue", "").strip()[:253]

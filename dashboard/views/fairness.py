@@ -15,8 +15,7 @@ from dashboard.http.access import access, page, require_view, visibility_of
 from dashboard.present.amounts import resource_choices
 from dashboard.present.fairness import fairness_as_csv, present_fairness
 from dashboard.views.usage import WINDOW_TITLES
-from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT
+from scheduler.domain.access import Permission
 from scheduler.domain.usage_spans import STEPS, BadSpan
 from scheduler.selectors.usage.fairness import fairness as fairness_of
 
@@ -24,8 +23,7 @@ from scheduler.selectors.usage.fairness import fairness as fairness_of
 @require_safe
 @page
 def fairness(request: HttpRequest) -> HttpResponseBase:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the fairness")
+    access(request).require_anywhere(Permission.VIEW, "see the fairness")
     resources = usage_resources()
     queue = request.GET.get("queue", "").strip()
     if queue:

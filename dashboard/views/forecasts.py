@@ -13,8 +13,7 @@ from dashboard.forms.choices import checked_word
 from dashboard.http.access import access, page
 from dashboard.present.start_times import STATED, accuracies_as_csv, present_accuracy
 from scheduler.conf import conf
-from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT
+from scheduler.domain.access import Permission
 from scheduler.selectors.jobs.start_times import (
     DEFAULT_WINDOW,
     FEWEST,
@@ -29,8 +28,7 @@ _WINDOW_TITLES = {"24h": "Last 24 hours", "7d": "Last 7 days", "30d": "Last 30 d
 @require_safe
 @page
 def forecasts(request: HttpRequest) -> HttpResponseBase:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the forecasts")
+    access(request).require_anywhere(Permission.VIEW, "see the forecasts")
     window = checked_word(request.GET, "window", WINDOWS) or DEFAULT_WINDOW
     queue = request.GET.get("queue", "").strip()[:253]
     found = accuracies_for(access(request).visible, window, queue)

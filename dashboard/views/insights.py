@@ -7,13 +7,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.http.access import access, page
-from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT
+from scheduler.domain.access import Permission
 
 
 @require_safe
 @page
 def insights(request: HttpRequest) -> HttpResponse:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the insights")
+    access(request).require_anywhere(Permission.VIEW, "see the insights")
     return render(request, "insights/insights.html")

@@ -19,8 +19,7 @@ from dashboard.present.loan_page import present_ledger
 from dashboard.present.queue_page import chosen_resource
 from dashboard.present.queues import page_resources
 from scheduler.conf import is_shadow
-from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT
+from scheduler.domain.access import Permission
 from scheduler.models import ClusterState
 from scheduler.selectors.queues.listing import QueueBoard, queue_rows
 from scheduler.selectors.records.loan_history import (
@@ -66,8 +65,7 @@ def history_csv(request: HttpRequest) -> HttpResponseBase:
 
 def _history(request: HttpRequest, board: QueueBoard) -> LoanHistory:
     """Of the chosen queue, if the reader may see it, else of all loans together."""
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the loans")
+    access(request).require_anywhere(Permission.VIEW, "see the loans")
     window = checked_word(request.GET, "window", WINDOWS) or DEFAULT_WINDOW
     queue = _queue(request)
     if queue:

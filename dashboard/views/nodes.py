@@ -29,7 +29,7 @@ from dashboard.present.room import present_spread, resources_of, spreads
 from dashboard.present.terminal import copies
 from dashboard.views.common import actor, render_page_or_part, show_result, watched_only
 from scheduler.admission.violations import Rejected, in_words
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.models import Node, Pod
 from scheduler.selectors.cluster.nodes import (
@@ -60,8 +60,7 @@ STATES = ("Ready", "Cordoned", "Not ready")
 
 def require_sight(request: HttpRequest) -> None:
     """Machines belong to no queue: whoever may see any queue may see them."""
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the nodes")
+    access(request).require_anywhere(Permission.VIEW, "see the nodes")
 
 
 @require_safe

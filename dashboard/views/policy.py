@@ -17,8 +17,7 @@ from dashboard.present.differences import line_differences
 from dashboard.present.terminal import copies_of_manifest
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
-from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT
+from scheduler.domain.access import Permission
 from scheduler.domain.three_way import merge_lines
 from scheduler.models import ClusterState, PolicyVersion
 from scheduler.scenarios.policies import PolicyReading
@@ -48,8 +47,7 @@ _HISTORY = 50
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def policy(request: HttpRequest) -> HttpResponse:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the policy")
+    access(request).require_anywhere(Permission.VIEW, "see the policy")
     state = ClusterState.objects.select_related("policy").get(pk=1)
     if request.method == "POST":
         return _posted(request, state)
@@ -274,8 +272,7 @@ def back(request: HttpRequest) -> HttpResponse:
 @page
 def version(request: HttpRequest, number: int) -> HttpResponse:
     """An earlier policy, against the one in force, with the button that brings it back."""
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the policy")
+    access(request).require_anywhere(Permission.VIEW, "see the policy")
     found = policy_version(number)
     if found is None:
         return render(request, "404.html", {"missing": f"There is no policy {number}."}, status=404)

@@ -35,8 +35,7 @@ _NEWEST = 20
 def previews(request: HttpRequest) -> HttpResponse:
     """The reader's own, and a form for another."""
     mine = access(request)
-    if not mine.may_anywhere(Permission.SUBMIT):
-        raise mine.refusal(Permission.SUBMIT, "root", "try anything out")
+    mine.require_anywhere(Permission.SUBMIT, "try anything out")
     if request.method != "POST":
         return _render_form(request, {"lost": request.GET.get("lose", "")[:253]})
     try:

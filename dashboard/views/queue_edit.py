@@ -22,7 +22,7 @@ from dashboard.views.queue_save import save
 from dashboard.views.queue_typed import given_queue, over_theirs, unreadable
 from scheduler.admission.reading.queue import queue_manifest
 from scheduler.admission.violations import Verdict
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.selectors.queues.facts import admission_scene, queue_tree
 from scheduler.yaml_texts import to_yaml
@@ -72,8 +72,8 @@ def check(request: HttpRequest) -> HttpResponse:
         return no_such_queue(request, name)
     if name:
         require_edit(request, name, "change it")
-    elif not access(request).may_anywhere(Permission.ADMINISTER):
-        raise Forbidden(Permission.ADMINISTER, ROOT, "create queues")
+    else:
+        access(request).require_anywhere(Permission.ADMINISTER, "create queues")
     form, manifest, problem = given_queue(request, name)
     as_yaml = request.POST.get("as") == "yaml"
     if problem:

@@ -42,8 +42,7 @@ VERBS = {"pause": pause_scheduling, "resume": resume_scheduling}
 
 
 def _require_sight(request: HttpRequest) -> None:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the sessions")
+    access(request).require_anywhere(Permission.VIEW, "see the sessions")
 
 
 @require_safe

@@ -21,7 +21,7 @@ from dashboard.present.statement import present_statement, statement_as_csv, sta
 from dashboard.present.usage import hour_unit
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
-from scheduler.domain.access import Forbidden, Permission
+from scheduler.domain.access import Permission
 from scheduler.domain.queues import ROOT
 from scheduler.domain.usage_spans import BadSpan
 from scheduler.models import PriceList
@@ -130,5 +130,4 @@ def prices_delete(request: HttpRequest) -> HttpResponse:
 
 
 def _require_sight(request: HttpRequest) -> None:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the usage")
+    access(request).require_anywhere(Permission.VIEW, "see the usage")

@@ -15,8 +15,7 @@ from dashboard.forms.usage import PARAMETERS, usage_question, usage_resources
 from dashboard.http.access import access, page, require_view
 from dashboard.present.amounts import resource_choices
 from dashboard.present.usage import present_report, usage_as_csv
-from scheduler.domain.access import Forbidden, Permission
-from scheduler.domain.queues import ROOT
+from scheduler.domain.access import Permission
 from scheduler.domain.usage_spans import STEPS, BadSpan
 from scheduler.selectors.usage.costs import costs_of
 from scheduler.selectors.usage.report import GROUPS, UsageQuestion, usage_report
@@ -43,8 +42,7 @@ def usage(request: HttpRequest) -> HttpResponseBase:
 
 
 def _question(request: HttpRequest, resources: list[str]) -> UsageQuestion:
-    if not access(request).may_anywhere(Permission.VIEW):
-        raise Forbidden(Permission.VIEW, ROOT, "see the usage")
+    access(request).require_anywhere(Permission.VIEW, "see the usage")
     queue = request.GET.get("queue", "").strip()
     if queue:
         require_view(request, queue)

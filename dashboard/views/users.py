@@ -19,7 +19,7 @@ from dashboard.present.terminal import copies_of_call
 from dashboard.views.common import actor, next_url, status_for
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.conf import conf
-from scheduler.domain.access import Access, Forbidden, Permission, Role
+from scheduler.domain.access import Access, Permission, Role
 from scheduler.domain.queues import ROOT
 from scheduler.models import ApiToken, Grant, GroupMapping, Queue, SecondFactor
 from scheduler.selectors.accounts.access import (
@@ -45,8 +45,7 @@ ROLES = {
 def require_any_admin(request: HttpRequest) -> Access:
     """Grants are the business of whoever administers at least one queue."""
     mine = access(request)
-    if not mine.may_anywhere(Permission.ADMINISTER):
-        raise Forbidden(Permission.ADMINISTER, ROOT, "manage users and roles")
+    mine.require_anywhere(Permission.ADMINISTER, "manage users and roles")
     return mine
 
 

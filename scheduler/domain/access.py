@@ -286,6 +286,18 @@ class Access:
             raise OutOfSight(queue)
         raise self.refusal(permission, queue, doing)
 
+    def require_anywhere(self, permission: Permission, doing: str = "do this") -> None:
+        """For what whoever has the permission on any queue may do. Raises `Forbidden`."""
+        if self.may_anywhere(permission):
+            return
+        if self.is_held_back_everywhere(permission):
+            raise ScopeTooNarrow(permission, ROOT, doing)
+        message = (
+            f"You need the permission “{permission}” on some queue to {doing}, and have it on "
+            "none. Ask an admin of a queue."
+        )
+        raise Forbidden(permission, ROOT, message=message)
+
     def require_cluster(self, permission: Permission, doing: str = "") -> None:
         """For what belongs to the cluster as a whole: the permission on root."""
         if not self.may(permission, ROOT):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from scheduler.domain.access import Access, Forbidden, Permission, ScopeTooNarrow
+from scheduler.domain.access import Access, Permission, ScopeTooNarrow
 from scheduler.domain.queues import ROOT
 
 Rule = Callable[[Access], None]
@@ -34,21 +34,10 @@ def on_any_queue(permission: Permission) -> Rule:
     """Whoever has the permission on some queue. The service knows which queue it must be."""
 
     def rule(access: Access) -> None:
-        if access.may_anywhere(permission):
-            return
-        if access.is_held_back_everywhere(permission):
-            raise ScopeTooNarrow(permission, ROOT, "do this")
-        raise Forbidden(permission, ROOT, message=_nowhere(permission))
+        access.require_anywhere(permission)
 
     rule.__name__ = f"on_any_queue_{permission}"
     return rule
-
-
-def _nowhere(permission: Permission) -> str:
-    return (
-        f"You need the permission “{permission}” to do this, and have it on no queue. Ask an admin "
-        "of the queue or of one above it."
-    )
 
 
 def on_root(permission: Permission) -> Rule:

@@ -69,8 +69,8 @@ def test_a_refusal_says_what_is_missing_and_whom_to_ask():
     answer = signed_in("sam").get("/audit/")
 
     assert (
-        "You need the permission “admin” on the queue root to read the audit log. Ask an "
-        "admin of root"
+        "You need the permission “admin” on some queue to read the audit log, and have it on none. "
+        "Ask an admin of a queue."
     ) in text(answer)
     assert "You can get it from <strong>admin</strong>." in text(answer)
 
