@@ -36,7 +36,7 @@ _FIGURES = (
     ("Pods placed in the first session", "binds"),
     ("Pods evicted in the first session", "evictions"),
     ("Gangs that start in this time", "started"),
-    ("Gangs that still wait at its end", "waiting"),
+    ("Gangs still waiting at the end of this time", "waiting"),
 )
 Row = Mapping[str, Any]
 
@@ -131,7 +131,8 @@ def _print(status: Row, begins_at: str | None) -> None:
         for row in rows[:_MOST_LINES]:
             output.line(words(row))
         if len(rows) > _MOST_LINES:
-            output.line(f"and {len(rows) - _MOST_LINES} more {name}; -o json has all of them")
+            called = _CALLED.get(name, name)
+            output.line(f"and {len(rows) - _MOST_LINES} more {called}; -o json has all of them")
 
 
 def _print_moment(status: Row, begins_at: str | None) -> None:
@@ -217,7 +218,7 @@ def _move_line(move: Row) -> str:
     before = move["before"]
     after = move["after"]
     if after is None:
-        words = f"does not start in this time, {_when(before)} without it"
+        words = f"does not start in this time; without it, {_when(before)}"
     elif before is None:
         words = f"starts {_when(after)}, not in this time without it"
     elif after < before:
@@ -246,3 +247,5 @@ _LINES: Final[Mapping[str, Callable[[Row], str]]] = {
     "moves": _move_line,
     "evictions": _eviction_line,
 }
+_CALLED: Final = {"setBack": "gangs that lose pods"}
+"""Where the key is no word for people."""

@@ -89,7 +89,7 @@ def _wall_time(field: str, text: str, flaws: list[Violation]) -> datetime | None
         flaws.append(_flaw(field, f"“{text[:40]}” is not a time.", fix))
         return None
     if found.tzinfo is not None:
-        message = f"{field} is what the clocks of the time zone show: it has no zone of its own."
+        message = f"{field} is local time in the time zone that you chose: leave out the offset."
         flaws.append(_flaw(field, message, fix))
         return None
     if found.second or found.microsecond:

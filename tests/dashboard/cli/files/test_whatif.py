@@ -125,7 +125,7 @@ def test_on_a_terminal_it_says_whether_it_is_queued_or_worked_out(
         (130.0, 90.0, "starts in 90 s, 40 s earlier than without it"),
         (0.0, 600.0, "starts in 10 min, 10 min later than without it"),
         (None, 0.0, "starts in the first session, not in this time without it"),
-        (7200.0, None, "does not start in this time, in 2.0 h without it"),
+        (7200.0, None, "does not start in this time; without it, in 2.0 h"),
     ],
 )
 def test_a_gang_that_starts_at_another_time_says_when(
