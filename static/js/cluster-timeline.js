@@ -9,8 +9,11 @@ const KEYS = {
   "-": "wider",
 };
 const LEAST = 8; // pixels: less is a click
+const BY_KEY = "timeline-moved-by-key"; // the next page is another part of the same timeline
 
 export function startClusterTimeline(place) {
+  if (sessionStorage.getItem(BY_KEY)) place.focus({ preventScroll: true });
+  sessionStorage.removeItem(BY_KEY);
   place.addEventListener("keydown", (event) => onKey(event, place));
   let from = null;
   place.addEventListener("pointerdown", (event) => {
@@ -31,7 +34,10 @@ function onKey(event, place) {
   const move = KEYS[event.key];
   if (!move) return;
   event.preventDefault();
-  document.querySelector(`[data-move="${move}"]`)?.click();
+  const link = document.querySelector(`[data-move="${move}"]`);
+  if (!link) return;
+  sessionStorage.setItem(BY_KEY, "yes");
+  link.click();
 }
 
 function release(place, from, to) {

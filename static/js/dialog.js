@@ -107,10 +107,19 @@ function onSubmit(event) {
   if (form.matches("[data-dialog-form]") && dialog.open) {
     sendForm(event, new FormData(form));
     disableButtons(form);
-  } else if (form.id === "bulk") {
+  } else if (form.id === "bulk" && event.submitter?.name === "command") {
     // It only asks, but names more queues than fit into an address.
     sendForm(event, new FormData(form, event.submitter));
+  } else if (form.id === "bulk") {
+    event.preventDefault();
+    openComparison(form, event.submitter);
   }
+}
+
+/** A page of its own, with nothing of the form but the queues. */
+function openComparison(form, button) {
+  const names = new FormData(form).getAll("queue");
+  location.href = `${button.formAction}?${new URLSearchParams(names.map((name) => ["q", name]))}`;
 }
 
 function sendForm(event, data) {

@@ -93,9 +93,11 @@ def test_the_timeline_is_zoomed_by_keys_and_opens_a_moment(signed_in: Opens, act
     page.locator("#cluster-timeline").focus()
     page.keyboard.press("+")
     page.wait_for_url(re.compile("start="))
-    page.locator("#cluster-timeline").focus()
+    expect(page.locator("#cluster-timeline")).to_be_focused()
+    nearer = page.url
     page.keyboard.press("-")
-    page.wait_for_load_state()
+    page.wait_for_url(lambda url: url != nearer)
+    expect(page.locator("#cluster-timeline")).to_be_focused()
     page.locator('[data-lane="policy"]').click(position={"x": 200, "y": 20})
     page.wait_for_url(re.compile("at="))
     expect(page.locator("#moment")).to_contain_text("session")

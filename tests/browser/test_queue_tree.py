@@ -245,6 +245,17 @@ def test_the_tree_is_walked_with_the_arrows(signed_in: Opens):
     page.wait_for_url("**/queues/production/")
 
 
+def test_ticked_queues_are_compared_on_a_page_of_their_own(signed_in: Opens):
+    page = signed_in("/queues/")
+    expect(page.locator("#pill")).to_have_text("Live")
+    for name in ("batch", "serving"):
+        page.get_by_label(f"Select {name}").check()
+
+    page.locator("#bulk").get_by_role("button", name="Compare").click()
+
+    page.wait_for_url("**/queues/-/compare/?q=batch&q=serving")
+
+
 def test_the_theme_is_kept(signed_in: Opens):
     page = signed_in("/queues/", color_scheme="light")
     expect(page.locator("html")).to_have_attribute("data-bs-theme", "light")
