@@ -105,7 +105,7 @@ class Statements(Endpoint):
         "post": Operation(
             schema.SentStatement,
             schema.GivenStatement,
-            summary="Send it to the owners of the queue",
+            summary="Send it to the admins of the queue",
         ),
     }
 

@@ -13,7 +13,7 @@ _SEGMENT: Final = re.compile(r"[.\[\]]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # What the API calls otherwise than the command line does.
 _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "label": ("--selector", "--label"),
+    "label": ("--label-selector", "--selector", "--label"),
     "labels": ("--label",),
     "annotations": ("--annotation",),
     "minAvailable": ("--min",),

@@ -249,7 +249,7 @@ class LongList {
     const total = (place - 2).toLocaleString("en").replaceAll(",", "\u2009");
     setText(
       this.note,
-      `${total} rows: scroll on. The filter looks through all of them, your browser’s own search ` +
+      `${total} jobs, loaded as you scroll. The filter looks through all of them, your browser’s own search ` +
         "only through the rows here and just above and below.",
     );
   }

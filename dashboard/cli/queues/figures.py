@@ -47,7 +47,7 @@ def in_asked_order(queues: Sequence[Row], sort: str, changed: str) -> list[Row]:
 
 def show_comparison(names: Sequence[str], form: Format) -> None:
     if not 2 <= len(set(names)) <= _MOST:
-        raise usage(f"Name two to {_MOST} queues to compare.")
+        raise usage(f"Name 2 to {_MOST} queues to compare.")
     answer = api().get("queuefigures/", queue=",".join(names))
     if form in output.PLAIN_FORMATS:
         output.show_value(answer, form)

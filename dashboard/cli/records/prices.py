@@ -25,7 +25,7 @@ QueueName = Annotated[str, typer.Argument(metavar="QUEUE")]
 Month = Annotated[
     str, typer.Option("--month", metavar="MONTH", help="Such as 2026-10 (UTC).", show_default=False)
 ]
-Send = Annotated[bool, typer.Option("--send", help="Send it to the owners of the queue.")]
+Send = Annotated[bool, typer.Option("--send", help="Send it to the admins of the queue.")]
 
 
 def register(app: typer.Typer) -> None:

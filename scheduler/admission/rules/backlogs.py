@@ -214,7 +214,10 @@ def _check_limit(
             f"there would be more than the {limit:,} {unit}s that may wait{line.after}."
         )
     source = line.source(unit)
-    fix = f"wait until some have started, cancel some, or ask an admin to raise {source}"
+    first = "wait until some have started, cancel some,"
+    if more > limit:  # more than may wait even where nothing else does
+        first = f"submit fewer {unit}s at once,"
+    fix = f"{first} or ask an admin to raise {source}"
     yield Violation(f"too_many_waiting_{unit}s_{line.whose}", line.queue, line.field, message, fix)
 
 

@@ -289,7 +289,7 @@ def _start_mark(earliest: datetime, latest: datetime | None, gang: PodGroup) -> 
         lane="forecasts",
         at=earliest,
         until=latest or earliest,
-        words=f"{gang.namespace}/{gang.name} is expected to start",
+        words=f"expected start of {gang.namespace}/{gang.name}",
         kind="Job",
         name=gang.name,
         namespace=gang.namespace,

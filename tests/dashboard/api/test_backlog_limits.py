@@ -182,6 +182,16 @@ def test_gangs_and_pods_from_outside_are_counted(submitter: Caller, limit: Limit
     submitter.post("pods/", more, expect=201)
 
 
+def test_waiting_is_no_advice_where_it_cannot_help(submitter: Caller, limit: Limit):
+    limit(pods_per_user=3)
+    asked = manifest("large")
+    asked["spec"]["tasks"][0]["replicas"] = 4
+
+    refused = submitter.post("jobs/", asked, expect=409)
+
+    assert refused["violations"][0]["fix"].startswith("submit fewer pods at once, or ask an admin")
+
+
 def test_every_door_says_it(submitter: Caller, limit: Limit, client: Client):
     limit(jobs_per_queue=1)
     submitter.post("jobs/", manifest("one"), expect=201)

@@ -104,7 +104,7 @@ def test_expected_starts_are_marks_ahead_of_now():
     (mark,) = of_lane(marks("vera", "span=24h"), "forecasts")
 
     assert mark["ahead"] is True
-    assert mark["message"] == "default/train-2 is expected to start"
+    assert mark["message"] == "expected start of default/train-2"
     assert mark["url"] == "/jobs/default/train-2/"
 
 

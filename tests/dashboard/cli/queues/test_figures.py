@@ -21,7 +21,7 @@ def test_queues_are_sorted_and_compared(vcctl: Type):
     names = [line.rpartition("/")[2] for line in listed.out.split()]
     assert names.index("large") < names.index("small")
     assert compared.out.splitlines()[0].split() == ["small", "large"]
-    assert "Name two to 4 queues" in refused.err
+    assert "Name 2 to 4 queues" in refused.err
     assert "cannot be sorted by “colour”" in wrong.err
 
 
