@@ -152,6 +152,7 @@ def test_many_requests_share_a_few_connections(port: int, postgres_database: str
     with ThreadPoolExecutor(40) as visitors:
         answers = list(visitors.map(lambda _: get(port, "/readyz"), range(200)))
 
-    assert {answer.status_code for answer in answers if answer is not None} == {200}
-    assert None not in answers
+    # It also says how fast Redis answers, which is another matter on a machine with other work.
+    reached = [answer and answer.json()["checks"]["database"]["ok"] for answer in answers]
+    assert reached == [True] * len(answers)
     assert connections_to(postgres_database) < 35  # 20 of the web, some of the workers
