@@ -285,4 +285,6 @@ def change_set_object(row: ChangeSet, verdict: SetVerdict | None = None) -> dict
             "conflicts": [crossing_json(crossing) for crossing in verdict.crossings],
             "missingPermission": verdict.forbidden,
         }
-    return record_object("ChangeSet", str(row.pk), row.created_at, spec, status)
+    number = str(row.pk)
+    version = row.resource_version
+    return record_object("ChangeSet", number, row.created_at, spec, status, version=version)

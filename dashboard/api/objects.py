@@ -472,13 +472,14 @@ def record_object(
     spec: dict[str, Any],
     status: dict[str, Any],
     uid: str = "",
+    version: int = 1,
 ) -> dict[str, Any]:
     """Objects of our own that have no Kubernetes counterpart."""
     meta: dict[str, Any] = {
         "name": name,
         "uid": uid or f"{kind.lower()}-{name}",
         "creationTimestamp": iso_time(created),
-        "resourceVersion": "1",
+        "resourceVersion": str(version),
         "labels": {},
         "annotations": {},
     }

@@ -41,6 +41,7 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "SendStatement",
     ),
     "Change sets": (
+        "EditChangeSet",
         "ApplyChangeSet",
         "DiscardChangeSet",
         "ImportChangeSet",

@@ -33,7 +33,7 @@ from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.change_sets.queue_changes import change_queues
 from scheduler.services.cluster import nodes
 from scheduler.services.cluster.queue_writes import ClusterAway, are_queues_in_cluster
-from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.files.versions import Expected, Stale, is_expected
 from scheduler.services.locks import alone_with_pods, lock_tree
 from scheduler.services.queues.transaction import tree_transaction
 from scheduler.services.queues.warnings import refresh_warnings, warnings_wait
@@ -90,7 +90,7 @@ def _locked_draft(number: int, by: Actor, expected_version: Expected) -> ChangeS
         rows = rows.select_for_update()
     change_set = rows.get(pk=visible_set(number, by).pk)
     require_draft(change_set, "applied")
-    check_version(f"The change set {change_set.name}", change_set, expected_version)
+    check_set_version(change_set, expected_version)
     if not change_set.items:
         raise NotPossible(f"{change_set.name} is empty, there is nothing to apply")
     return change_set
@@ -111,6 +111,14 @@ def require_draft(change_set: ChangeSet, done: str) -> None:
         if change_set.state == SetState.PLANNED.value:
             advice = ". Cancel its plan first"
         raise NotPossible(f"{change_set.name} is {state} already and cannot be {done}{advice}")
+
+
+def check_set_version(change_set: ChangeSet, expected: Expected) -> None:
+    """Raises `Stale`. The record knows a set by its number: names are not unique."""
+    version = change_set.resource_version
+    if not is_expected(version, expected):
+        place = ("ChangeSet", "", str(change_set.pk))
+        raise Stale(f"The change set {change_set.name}", change_set, version, place=place)
 
 
 def for_the_set(by: Actor, change_set: ChangeSet) -> Actor:

@@ -28,9 +28,15 @@ from scheduler.selectors.change_sets.reverts import inverse_of_entry
 from scheduler.selectors.change_sets.windows import window_of_set
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
-from scheduler.services.change_sets.apply import end_draft, require_draft, visible_set
+from scheduler.services.change_sets.apply import (
+    check_set_version,
+    counts_in_words,
+    end_draft,
+    require_draft,
+    visible_set,
+)
 from scheduler.services.change_sets.wishes import items_from, written, written_queue
-from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.files.versions import Expected
 from scheduler.services.queues.create_update import merged_edit
 from scheduler.services.records import audit
 
@@ -101,7 +107,8 @@ def add_documents(
 ) -> ChangeSet:
     with transaction.atomic():
         change_set = _own_draft(number, by, expected_version)
-        return _changed(change_set, items_from(documents, change_set.changes), by)
+        items = items_from(documents, change_set.changes)
+        return _changed(change_set, items, by, _now_holds(change_set, items))
 
 
 def add_queue(
@@ -120,7 +127,7 @@ def add_queue(
     with transaction.atomic():
         change_set = _own_draft(number, by)
         items = with_queue(change_set.changes, name, manifest, opened)
-        return _changed(change_set, items, by)
+        return _changed(change_set, items, by, _now_holds(change_set, items))
 
 
 def begin_with_queue(
@@ -173,7 +180,7 @@ def take_out(
         left = tuple(item for item in change_set.changes if item.key != (kind, name))
         if len(left) == len(change_set.changes):
             raise NotPossible(f"{change_set.name} holds no {kind} {name}")
-        return _changed(change_set, left, by)
+        return _changed(change_set, left, by, _now_holds(change_set, left))
 
 
 def rename(
@@ -186,9 +193,10 @@ def rename(
 ) -> ChangeSet:
     with transaction.atomic():
         change_set = _own_draft(number, by, expected_version)
+        message = f"Renamed {change_set.name}, or described it anew."
         change_set.name = _checked_name(name)
         change_set.description = description[:1024]
-        return _changed(change_set, change_set.changes, by)
+        return _changed(change_set, change_set.changes, by, message)
 
 
 def bring_up_to_date(number: int, *, by: Actor = SYSTEM) -> ChangeSet:
@@ -201,7 +209,7 @@ def bring_up_to_date(number: int, *, by: Actor = SYSTEM) -> ChangeSet:
         items = change_set.changes
         for crossing in crossings_of(items):
             items = with_item(items, renewed(crossing.item, crossing.now))
-        return _changed(change_set, items, by)
+        return _changed(change_set, items, by, f"Brought {change_set.name} up to date.")
 
 
 def renewed(item: ChangeItem, now: Manifest | None) -> ChangeItem:
@@ -285,10 +293,19 @@ def _own_draft(number: int, by: Actor, expected_version: Expected = None) -> Cha
     if not mine.may_anywhere(Permission.OPERATE):
         raise mine.refusal(Permission.OPERATE, ROOT, "collect changes")
     require_draft(change_set, "changed")
-    check_version(f"The change set {change_set.name}", change_set, expected_version)
+    check_set_version(change_set, expected_version)
     return change_set
 
 
-def _changed(change_set: ChangeSet, items: tuple[ChangeItem, ...], by: Actor) -> ChangeSet:
+def _now_holds(change_set: ChangeSet, items: tuple[ChangeItem, ...]) -> str:
+    return f"Changed what {change_set.name} holds: {counts_in_words(items)}."
+
+
+def _changed(
+    change_set: ChangeSet, items: tuple[ChangeItem, ...], by: Actor, message: str
+) -> ChangeSet:
+    """Written down, so that whoever read it before can be told who changed it."""
     change_set.resource_version += 1
-    return _kept(change_set, items, by)
+    kept = _kept(change_set, items, by)
+    audit.record(by, "EditChangeSet", "ChangeSet", str(change_set.pk), message=message)
+    return kept

@@ -29,13 +29,13 @@ from scheduler.models.clock import database_now
 from scheduler.selectors.change_sets.calendar import booking_of, bookings, visible_plans
 from scheduler.services.accounts.access import access_for
 from scheduler.services.accounts.actors import SYSTEM, Actor
-from scheduler.services.change_sets.apply import require_draft, visible_set
+from scheduler.services.change_sets.apply import check_set_version, require_draft, visible_set
 from scheduler.services.change_sets.calendar import lay_out
 from scheduler.services.change_sets.calendar_news import News, tell
 from scheduler.services.change_sets.occurrences import end, finish_plan
 from scheduler.services.change_sets.outlook import trouble_words, troubles_of
 from scheduler.services.change_sets.verdicts import require_right_to_apply
-from scheduler.services.files.versions import Expected, check_version
+from scheduler.services.files.versions import Expected
 from scheduler.services.locks import lock_tree
 
 MOST_PLANS: Final = 200
@@ -155,7 +155,7 @@ def plan_change_set(
 def _plannable(number: int, by: Actor, expected_version: Expected) -> ChangeSet:
     change_set = ChangeSet.objects.select_for_update().get(pk=visible_set(number, by).pk)
     require_draft(change_set, "planned")
-    check_version(f"The change set {change_set.name}", change_set, expected_version)
+    check_set_version(change_set, expected_version)
     if not change_set.items:
         raise NotPossible(f"{change_set.name} is empty, there is nothing to plan")
     require_right_to_apply(change_set.changes, by)

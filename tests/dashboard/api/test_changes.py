@@ -198,3 +198,38 @@ def test_fields_that_nobody_knows_are_told(admin: Caller):
 @pytest.mark.parametrize("number", [0, -1, 2**63, 10**30])
 def test_a_number_that_no_database_holds_is_no_set(admin: Caller, number: int):
     admin.post("previews/", {"changeSet": number}, expect=404)
+
+
+def test_the_version_is_in_the_object_as_in_the_etag(admin: Caller):
+    made = admin.post("changes/", {"name": "a", "documents": [edit("b", weight=5)]}, expect=201)
+    where = f"changes/{made['metadata']['name']}/"
+    versions = [made["metadata"]["resourceVersion"]]
+    for method, path in (
+        ("PATCH", where),
+        ("POST", f"{where}refresh/"),
+        ("POST", f"{where}apply/"),
+        ("GET", where),
+    ):
+        told = admin.ask(method, path, {"name": "c"} if method == "PATCH" else None, expect=200)
+        versions.append(told["metadata"]["resourceVersion"])
+        assert admin.last.headers["ETag"] == f'"{versions[-1]}"'
+
+    assert versions == ["1", "2", "3", "4", "4"]
+
+
+def test_who_read_an_older_draft_is_told_who_changed_it(admin: Caller):
+    made = admin.post("changes/", {"name": "a", "documents": [edit("b", weight=5)]}, expect=201)
+    where = f"changes/{made['metadata']['name']}/"
+    admin.post(f"{where}add/", [edit("a", weight=3)])
+    admin.patch(where, {"name": "c"})
+    stale = {"If-Match": '"1"'}
+
+    changed = admin.ask("PATCH", where, {"name": "d"}, expect=412, **stale)["changed"]
+
+    assert (changed["by"], changed["resourceVersion"]) == (admin.user.username, "3")
+    assert [deed["message"] for deed in changed["what"]] == [
+        "Renamed a, or described it anew.",
+        "Changed what a holds: 2 queues changed.",
+    ]
+    again = admin.ask("POST", f"{where}apply/", expect=412, **stale)["changed"]
+    assert again["by"] == admin.user.username
