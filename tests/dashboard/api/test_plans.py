@@ -104,3 +104,20 @@ def test_a_wrong_field_is_named_and_nothing_is_planned(
     assert admin.last.status_code in (400, 422)
     assert field in str(refused)
     assert len(admin.get("plans/")["results"]) == 1
+
+
+def test_a_plan_that_breaks_a_rule_with_another_is_refused_with_the_rule(admin: Caller):
+    admin.post("nodes/", node("n1", cpu="8", memory="8Gi"), expect=201)
+    admin.post("queues/", queue("a", deserved={"cpu": "8"}), expect=201)
+    for name in ("b", "c"):
+        admin.post("queues/", queue(name, parent="a"), expect=201)
+    for name in ("b", "c"):
+        spec = {"deserved": {"cpu": "5"}}
+        document = {"kind": "Queue", "metadata": {"name": name}, "spec": spec}
+        made = admin.post("changes/", {"name": name, "documents": [document]}, expect=201)
+        wish = {"changeSet": int(made["metadata"]["name"]), "begin": later(days=1)}
+        refused = admin.post("plans/", wish, expect={"b": 201, "c": 400}[name])
+
+    assert refused["type"].endswith("#problem-rule-violated")
+    assert [violation["ruleId"] for violation in refused["violations"]] == ["plan_conflict"]
+    assert len(admin.get("plans/")["results"]) == 1
