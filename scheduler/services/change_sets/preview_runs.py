@@ -20,7 +20,7 @@ from scheduler import notify
 from scheduler.admission.violations import Notice, Rejected, Violation
 from scheduler.domain.access import Forbidden, OutOfSight, Permission
 from scheduler.domain.calendar import HORIZON
-from scheduler.domain.change_sets import QUEUE, ChangeItem, Crossed, as_json, from_json
+from scheduler.domain.change_sets import QUEUE, ChangeItem, Crossed, SetState, as_json, from_json
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.previews import PreviewState, Prospect
@@ -65,6 +65,7 @@ MOST_SECONDS = 60.0
 MOST_OPEN = 3
 _TOLD_EVERY = 0.5
 _ABANDONED = timedelta(seconds=30)
+_OVER = (SetState.APPLIED.value, SetState.DISCARDED.value)
 _REFUSALS = (Rejected, NotAllowed, NotPossible, Crossed, Forbidden, OutOfSight)
 
 
@@ -87,11 +88,13 @@ def start_preview(
     asks for the same rights. With `begins_at` it is about the cluster and the plans as they are
     expected to be then.
 
-    Raises `Rejected` for one that cannot be read, and while `MOST_OPEN` of the caller run.
+    Raises `Rejected` for one that cannot be read, and while `MOST_OPEN` of the caller run;
+    `NotPossible` for a set that was applied or discarded.
     """
     items: tuple[ChangeItem, ...] = ()
     jobs: list[dict[str, Any]] = []
     if change_set is not None:
+        _refuse_ended(change_set)
         items = change_set.changes
     documents = list(documents)
     if documents:
@@ -116,6 +119,15 @@ def start_preview(
         )
         transaction.on_commit(_ask_for_a_worker)
     return preview
+
+
+def _refuse_ended(change_set: ChangeSet) -> None:
+    """What an applied set changed is no change of others."""
+    if change_set.state in _OVER:
+        state = change_set.state.lower()
+        raise NotPossible(
+            f"“{change_set.name}” has already been {state}: there is nothing to try out."
+        )
 
 
 def _require_rights(asked: Question, by: Actor) -> None:
@@ -249,6 +261,8 @@ def _result_of(preview: Preview) -> dict[str, object]:
         preview.owner,
         scopes=None if preview.scopes is None else frozenset(preview.scopes),
     )
+    if preview.change_set is not None:
+        _refuse_ended(preview.change_set)
     asked = Question(from_json(preview.items), preview.lost_nodes, preview.jobs)
     now = scene_now(labels_of(asked.jobs))
     taken_at = datetime.fromtimestamp(now.snapshot.taken_at, UTC)

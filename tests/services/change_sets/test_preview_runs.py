@@ -13,9 +13,11 @@ from dashboard.celery import app
 from scheduler import tasks
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Forbidden, OutOfSight
-from scheduler.models import Pod, Preview
+from scheduler.domain.jobs.commands import NotPossible
+from scheduler.models import ChangeSet, Pod, Preview
 from scheduler.services.change_sets import preview_runs
-from scheduler.services.change_sets.drafts import create_change_set
+from scheduler.services.change_sets.apply import apply_change_set
+from scheduler.services.change_sets.drafts import create_change_set, discard
 from scheduler.services.change_sets.plans import Wish, plan_change_set
 from scheduler.services.change_sets.preview_runs import (
     MOST_OPEN,
@@ -211,3 +213,22 @@ def test_the_worker_of_sessions_is_left_alone(task: Any):
 
     assert route({}, task.name)["queue"].name == "default"
     assert route({}, tasks.run_session.name)["queue"].name == "scheduler"
+
+
+def test_a_set_that_is_over_is_not_tried_out():
+    by = person("admin")
+    applied = create_change_set("Friday", [edit("batch", weight=5)], by=by)
+    discarded = create_change_set("Saturday", [edit("batch", weight=6)], by=by)
+    asked = start_preview(by=by, change_set=applied)
+    apply_change_set(applied.pk, by=by)
+    discard(discarded.pk, by=by)
+    words = "“Friday” has already been applied: there is nothing to try out."
+
+    with pytest.raises(NotPossible, match=words):
+        start_preview(by=by, change_set=ChangeSet.objects.get(pk=applied.pk))
+    with pytest.raises(NotPossible, match="“Saturday” has already been discarded"):
+        start_preview(by=by, change_set=ChangeSet.objects.get(pk=discarded.pk))
+    work_out_previews()
+
+    asked.refresh_from_db()
+    assert (asked.state, asked.message) == ("Refused", words)
