@@ -32,6 +32,7 @@ from scheduler.services.files.apply_kinds import merged_over
 from scheduler.services.files.items import Item, read_items
 from scheduler.services.files.merge import readable
 from scheduler.services.sessions.policies import check_policy
+from scheduler.services.sessions.presets import preset_text
 
 PATCH: Final = "$patch"
 DELETE: Final = "delete"
@@ -184,15 +185,27 @@ def written_node(name: str, manifest: object) -> Manifest:
 
 
 def _wanted_policy(manifest: Any) -> Manifest:
-    spec = manifest.get("spec")
-    text = None
-    if isinstance(spec, Mapping):
-        text = spec.get(POLICY_TEXT)
-    if not isinstance(text, str):
-        message = "spec.policy must be the text of a policy."
-        raise _refusal("invalid_value", "spec.policy", message)
+    text = _policy_text(manifest.get("spec"))
     check_policy(text)
     return {POLICY_TEXT: text}
+
+
+def _policy_text(spec: object) -> str:
+    """As a PUT of the policy takes it: the text, or the name of a preset."""
+    given: Mapping[str, Any] = {}
+    if isinstance(spec, Mapping):
+        given = spec
+    text = given.get(POLICY_TEXT)
+    preset = given.get("preset")
+    if text is None and isinstance(preset, str):
+        return preset_text(preset)
+    if isinstance(text, str) and preset is None:
+        return text
+    message = (
+        "A policy needs either spec.policy, its text, or spec.preset, the name of a preset: one "
+        "of them, as text."
+    )
+    raise _refusal("invalid_value", "spec.policy", message, "write one of the two")
 
 
 def written(kind: str, name: str, manifest: Manifest, present: Manifest | None) -> Manifest:

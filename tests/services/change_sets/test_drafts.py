@@ -26,6 +26,7 @@ from scheduler.services.change_sets.drafts import (
 from scheduler.services.change_sets.verdicts import verdict_on
 from scheduler.services.files.versions import Stale
 from scheduler.services.queues.create_update import update_queue
+from scheduler.services.sessions.presets import preset_text
 from tests.dashboard.work import person, small_cluster
 from tests.services.change_sets.builders import edit, gone, machine, policy
 
@@ -198,3 +199,30 @@ def test_edits_name_each_field_once():
         ("a.c", 2, 3),
         ("a.d", None, 4),
     ]
+
+
+def test_a_policy_is_named_by_its_preset_or_written_out():
+    (item,) = create_change_set(
+        "policy", [{"kind": "Policy", "spec": {"preset": "volcano"}}]
+    ).changes
+    written = create_change_set("text", [policy(preset_text("volcano"))])
+
+    assert item.wanted == {"policy": preset_text("volcano")}
+    assert written.changes == (item,)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"preset": "none"}, "spec.preset"),
+        ({"preset": 3}, "spec.policy"),
+        ({}, "spec.policy"),
+        ({"preset": "volcano", "policy": "actions: enqueue"}, "spec.policy"),
+    ],
+)
+def test_a_policy_without_a_text_or_a_known_preset_is_refused(spec: dict[str, Any], field: str):
+    with pytest.raises(Rejected) as refused:
+        create_change_set("policy", [{"kind": "Policy", "spec": spec}])
+
+    assert [violation.field for violation in refused.value.violations] == [field]
+    assert not ChangeSet.objects.exists()
