@@ -55,13 +55,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A pod that is evicted, and for whom."""
+    """A pod that is evicted, and for whom: with the action `shed` for nobody, because too few of
+    its gang are left.
+    """
 
     pod: str
     podgroup: str
     queue: str
     beneficiary: str
     at: float  # seconds from now
+    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,7 @@ def as_json(
                 "podgroup": loss.podgroup,
                 "queue": loss.queue,
                 "beneficiary": loss.beneficiary,
+                "action": loss.action,
                 "at": loss.at,
                 "isNew": loss.pod not in known,
             }

@@ -87,6 +87,7 @@ class ExpectedEviction:
     podgroup: str
     queue: str
     beneficiary: str
+    action: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +385,7 @@ class _ForwardRun:
                     eviction.podgroup,
                     eviction.queue,
                     eviction.beneficiary,
+                    eviction.action,
                 )
             )
 

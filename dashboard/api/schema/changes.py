@@ -140,7 +140,8 @@ Preview = object_shape(
         finishedAt=maybe_moment(),
         result=AnyJson(
             help_text="now, then, jobs, queues, setBack (gangs that lose pods with their nodes), "
-            "moves, evictions, notices and runTimes; null until it is done"
+            "moves, evictions, notices and runTimes; null until it is done. An eviction whose "
+            "action is shed has no beneficiary: its gang has too few pods left"
         ),
     )(),
 )

@@ -238,7 +238,10 @@ def _set_back_line(gang: Row) -> str:
 
 
 def _eviction_line(loss: Row) -> str:
-    return f"{loss['pod']} of {loss['queue']} is evicted for {loss['beneficiary'] or '-'}"
+    pod = f"{loss['pod']} of {loss['queue']}"
+    if loss.get("action") == "shed":
+        return f"{pod} is evicted with the rest of its gang, which has too few pods left"
+    return f"{pod} is evicted for {loss['beneficiary'] or 'another queue'}"
 
 
 _LINES: Final[Mapping[str, Callable[[Row], str]]] = {

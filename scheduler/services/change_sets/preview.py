@@ -245,9 +245,15 @@ def _prospect(ahead: Ahead, scene: Scene) -> Prospect:
     starts = {name: at - ahead.began for name, at in ahead.starts.items()}
     losses = []
     for eviction in ahead.evictions:
-        at = eviction.at - ahead.began
         losses.append(
-            Loss(eviction.pod, eviction.podgroup, eviction.queue, eviction.beneficiary, at)
+            Loss(
+                eviction.pod,
+                eviction.podgroup,
+                eviction.queue,
+                eviction.beneficiary,
+                eviction.at - ahead.began,
+                eviction.action,
+            )
         )
     return Prospect(
         shares=_shares(ahead.first, scene),

@@ -20,7 +20,9 @@ from scheduler.models import (
 )
 from scheduler.services.change_sets.preview_runs import start_preview
 from scheduler.services.jobs.submit import submit_job
-from tests.dashboard.work import person, small_cluster
+from scheduler.services.sessions.presets import preset_text
+from tests.dashboard.work import person, signed_in, small_cluster
+from tests.dashboard.work import text as text_of
 from tests.services.change_sets.builders import edit, machine
 from tests.services.change_sets.test_preview_runs import worked_out
 from tests.services.jobs.test_reclaim import WHOLE_GANGS
@@ -92,6 +94,28 @@ def test_a_job_that_evicts_others_names_them():
     evicted = [row for row in done.result["evictions"] if row["beneficiary"] == "default/tried"]
     assert found["evictions"] == len(evicted) > 0
     assert {row["queue"] for row in evicted} == {"other"}
+
+
+def test_a_gang_that_breaks_goes_as_a_whole_and_says_for_whom_each_pod_goes():
+    text = preset_text("volcano")
+    ClusterState.objects.update(policy=PolicyVersion.objects.create(text=text))
+    queue("other", deserved={"cpu": "1"})
+    Queue.objects.update(min_run_seconds=0)
+    for number in range(6):
+        submit_job(manifest(f"gang-{number}", "other", replicas=4, least=4, seconds=100_000))
+    run_session()
+    pass_time(10)
+
+    done = worked_out(documents=[job("tried", "batch", replicas=2, least=2)])
+
+    evicted = done.result["evictions"]
+    assert {row["action"] for row in evicted if not row["beneficiary"]} == {"shed"}
+    assert {row["action"] for row in evicted if row["beneficiary"]} == {"reclaim"}
+    broken = {row["podgroup"] for row in evicted if row["beneficiary"]}
+    assert {row["podgroup"] for row in evicted if row["action"] == "shed"} <= broken
+    page = text_of(signed_in("admin").get(f"/previews/{done.pk}/"))
+    assert "nobody: its gang has too few pods left" in page
+    assert "another queue" not in page
 
 
 def test_a_file_may_mix_queues_nodes_and_jobs():

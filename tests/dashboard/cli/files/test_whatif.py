@@ -151,3 +151,17 @@ def test_a_job_that_is_tried_out_says_one_range(
     job = {"start": start, "earliest": earliest, "latest": latest}
 
     assert whatif._start_words(job) == told
+
+
+@pytest.mark.parametrize(
+    ("action", "beneficiary", "told"),
+    [
+        ("reclaim", "lab/urgent", "for lab/urgent"),
+        ("reclaim", "", "for another queue"),
+        ("shed", "", "with the rest of its gang, which has too few pods left"),
+    ],
+)
+def test_a_pod_that_is_evicted_says_for_whom(action: str, beneficiary: str, told: str):
+    loss = {"pod": "lab/p", "queue": "a", "action": action, "beneficiary": beneficiary}
+
+    assert whatif._eviction_line(loss) == f"lab/p of a is evicted {told}"
