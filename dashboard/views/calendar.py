@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
@@ -240,15 +240,18 @@ def unplan_set(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 # Turns
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def occurrence_command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
-    """A decision about a conflict, and back to the page of its set."""
+    """A decision about a conflict, and back to the page of its set. A GET decides nothing."""
     mine = visible_occurrences(access(request), request.user.get_username())
     row = mine.filter(pk=number).first()
     if row is None:
         missing = f"There is no occurrence {number} that you may see."
         return render(request, "404.html", {"missing": missing}, status=404)
+    shown = HttpResponseRedirect(reverse("change-set", args=[row.plan.change_set_id]))
+    if request.method != "POST":
+        return shown
     decide = {"apply": conflicts.apply_now, "skip": conflicts.skip}[verb]
     try:
         decide(number, by=actor(request))
@@ -256,7 +259,7 @@ def occurrence_command(request: HttpRequest, number: int, verb: str) -> HttpResp
         messages.error(request, str(refusal))
     else:
         messages.success(request, _DONE[verb])
-    return HttpResponseRedirect(reverse("change-set", args=[row.plan.change_set_id]))
+    return shown
 
 
 _DONE = {"apply": "Brought up to date and applied.", "skip": "Left as it is."}

@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.choices import problems_with
 from dashboard.forms.typed import whole_number
@@ -204,13 +204,18 @@ def _shown_item(item: ChangeItem) -> Context:
     return shown
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
-    """One deed, and back to the page of the set, or of the new one."""
+    """One deed, and back to the page of the set, or of the new one.
+
+    A refusal is shown at this address. To read it anew leads to the page of the set.
+    """
     row = visible_row(request, number)
     if row is None:
         return _no_such_set(request, number)
+    if request.method != "POST":
+        return HttpResponseRedirect(reverse("change-set", args=[row.pk]))
     try:
         shown = _DEEDS[verb](request, row, actor(request))
     except Rejected as refusal:

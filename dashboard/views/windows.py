@@ -12,7 +12,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, require_view
@@ -189,12 +189,15 @@ def abandon(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "change_sets/window_abandon.html", context)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
+    """A refusal is shown at this address. To read it anew leads to the page of the window."""
     row = _row(request, number)
     if row is None:
         return _no_such_window(request, number)
+    if request.method != "POST":
+        return HttpResponseRedirect(reverse("window", args=[row.pk]))
     return _carry_out(request, row, _DEEDS[verb])
 
 

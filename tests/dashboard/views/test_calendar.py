@@ -130,3 +130,15 @@ def test_whoever_may_not_change_the_queue_plans_and_decides_nothing(draft: Chang
     assert vera.post(f"/changes/occurrences/{turn.pk}/skip/").status_code == 403
     assert "Cancel the plan" not in text(vera.get(page))
     assert Occurrence.objects.get().state == "Planned"
+
+
+def test_a_decision_that_is_only_read_decides_nothing(draft: ChangeSet):
+    page = f"/changes/{draft.pk}/"
+    admin = signed_in("admin")
+    admin.post(f"{page}plan/", times(zone="UTC"))
+    turn = Occurrence.objects.get()
+
+    answer = admin.get(f"/changes/occurrences/{turn.pk}/skip/")
+
+    assert (answer.status_code, answer.url) == (302, page)
+    assert Occurrence.objects.get().state == "Planned"

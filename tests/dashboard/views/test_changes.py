@@ -316,3 +316,19 @@ def test_the_drawer_of_the_tree_adds_to_a_change_set_and_closes():
     assert "Nothing is applied yet" in text(answer)
     assert ChangeSet.objects.get().changes[0].name == "vision"
     assert Queue.objects.get(name="vision").weight == 1
+
+
+def test_a_refusal_that_is_read_again_leads_to_the_page_of_the_set():
+    made = create_change_set("Friday", [edit("batch", weight=5)], by=person("admin"))
+    update_queue("batch", {"spec": {"weight": 7}}, merge=True)
+    admin = signed_in("admin")
+    refused = admin.post(f"/changes/{made.pk}/apply/")
+
+    again = admin.get(f"/changes/{made.pk}/apply/")
+
+    assert refused.status_code == 409
+    assert (again.status_code, again.url) == (302, f"/changes/{made.pk}/")
+    assert admin.get(f"/changes/{made.pk}/plan/").url == f"/changes/{made.pk}/"
+    assert signed_in("sam").get(f"/changes/{made.pk}/discard/").status_code == 404
+    assert admin.get("/changes/999/apply/").status_code == 404
+    assert ChangeSet.objects.get().state == "Draft"

@@ -193,3 +193,15 @@ def test_a_viewer_looks_and_can_do_nothing():
     assert "Undo" not in page
     assert vera.post(where(window, "resume/")).status_code == 403
     assert vera.get("/changes/windows/-/new/?queue=vision").status_code == 403
+
+
+def test_a_refusal_that_is_read_again_leads_to_the_page_of_the_window():
+    window = begun("batch")
+    admin = signed_in("admin")
+    assert admin.post(where(window, "apply/")).status_code == 409
+
+    again = admin.get(where(window, "apply/"))
+
+    assert (again.status_code, again.url) == (302, where(window))
+    assert signed_in("sam").get(where(window, "resume/")).status_code == 404
+    assert SafeWindow.objects.get().is_open
