@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,33 @@ class Verdict:
 
 def without_repeats(violations: Iterable[Violation]) -> tuple[Violation, ...]:
     return tuple(dict.fromkeys(violations))
+
+
+def one_for_each_rule(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """What several queues of a set break together is said once, with the fixes of all of them."""
+    found: dict[tuple[str, str, str], list[Violation]] = {}
+    for violation in violations:
+        found.setdefault((violation.rule_id, violation.field, violation.message), []).append(
+            violation
+        )
+    return tuple(replace(same[0], fix=_one_of_fixes(same)) for same in found.values())
+
+
+def _one_of_fixes(same: Sequence[Violation]) -> str:
+    """A fix may name several ways itself: "lower b to 1, or raise a to 9"."""
+    if len(same) == 1:
+        return same[0].fix
+    ways: dict[str, None] = {}
+    for violation in same:
+        ways.update(dict.fromkeys(violation.fix.split(_OR)))
+    named = [way for way in ways if way][:_MOST_WAYS]
+    if len(named) < 2:
+        return "".join(named)
+    return f"{', '.join(named[:-1])}{_OR}{named[-1]}"
+
+
+_OR: Final = ", or "
+_MOST_WAYS: Final = 4
 
 
 def in_words(violations: Iterable[Violation]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from scheduler.admission.violations import Notice, Rejected, Violation
+from scheduler.admission.violations import Notice, Rejected, Violation, one_for_each_rule
 from scheduler.domain.change_sets import (
     NODE,
     POLICY,
@@ -156,7 +156,7 @@ def carry_out(items: tuple[ChangeItem, ...], by: Actor) -> tuple[Notice, ...]:
     for item in of_kind(items, POLICY):
         problems += attempted(partial(_change_policy, item, by), item)
     if problems:
-        raise Rejected(problems, notices)
+        raise Rejected(one_for_each_rule(problems), notices)
     return tuple(notices)
 
 

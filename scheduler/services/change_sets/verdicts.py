@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from scheduler.admission.violations import Notice, Violation
+from scheduler.admission.violations import Notice, Violation, one_for_each_rule
 from scheduler.domain.access import Forbidden, OutOfSight, Permission
 from scheduler.domain.change_sets import (
     NODE,
@@ -76,7 +76,7 @@ def _verdict_of_rules(items: tuple[ChangeItem, ...], by: Actor) -> SetVerdict:
     if queues:
         total = total_after(items)
         problems += attempted(lambda: notices.extend(plan_queues(queues, by, total).notices))
-    return SetVerdict(tuple(problems), tuple(notices))
+    return SetVerdict(one_for_each_rule(problems), tuple(notices))
 
 
 def _check_node(item: ChangeItem, by: Actor) -> None:

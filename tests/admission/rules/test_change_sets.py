@@ -8,6 +8,7 @@ import pytest
 
 from scheduler.admission.facts import Facts
 from scheduler.admission.rules.change_sets import MOST_BROKEN, QueueChanges, check_changes
+from scheduler.admission.violations import Violation, one_for_each_rule
 from scheduler.domain.queues import QueueSpec, QueueTree
 
 TREE = QueueTree([QueueSpec("root", parent=""), QueueSpec("default")])
@@ -42,3 +43,18 @@ def test_queues_side_by_side_are_all_judged():
 
     assert len(verdicts) == 2 * MOST_BROKEN
     assert all(verdict.allowed for verdict in verdicts.values())
+
+
+def test_what_queues_break_together_is_one_rule_with_the_fixes_of_all():
+    raised = "raise cpu of p to 9"
+    sums = [
+        Violation("sum", name, "cpu", "too many", f"lower cpu of {name} to 3, or {raised}")
+        for name in ("a", "b")
+    ]
+    other = Violation("depth", "c", "parent", "too deep", "choose x, or y")
+
+    told = one_for_each_rule([sums[0], other, sums[1]])
+
+    assert [violation.message for violation in told] == ["too many", "too deep"]
+    assert told[0].fix == f"lower cpu of a to 3, {raised}, or lower cpu of b to 3"
+    assert told[1] == other

@@ -233,3 +233,17 @@ def test_who_read_an_older_draft_is_told_who_changed_it(admin: Caller):
     ]
     again = admin.ask("POST", f"{where}apply/", expect=412, **stale)["changed"]
     assert again["by"] == admin.user.username
+
+
+def test_a_sum_that_two_queues_break_together_is_one_rule(admin: Caller):
+    documents = [edit(name, parent="a", deserved={"cpu": "3"}) for name in ("c", "d")]
+
+    made = admin.post("changes/", {"name": "sum", "documents": documents}, expect=201)
+
+    (told,) = made["status"]["violations"]
+    assert told["fix"] == (
+        "lower deserved cpu of c to 1, raise deserved cpu of a to 6, or lower deserved cpu of d "
+        "to 1"
+    )
+    refused = admin.post(f"changes/{made['metadata']['name']}/apply/", expect=400)
+    assert [violation["fix"] for violation in refused["violations"]] == [told["fix"]]
