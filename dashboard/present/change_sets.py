@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.domain.change_sets import ChangeItem, Crossing, FieldEdit
+from scheduler.domain.change_sets import ChangeItem, Crossing, FieldEdit, SetState
 from scheduler.domain.safe_windows import STEPS, WindowState, WindowStep
+from scheduler.models import ChangeSet
 from scheduler.selectors.change_sets.windows import WindowStanding
 
 
@@ -42,28 +43,49 @@ STEP_TITLES = {
 }
 
 
-def step_marks(standing: WindowStanding) -> dict[str, str]:
-    """Each step of a window: done, now or later; "left out" where it ended without it."""
+def step_marks(
+    standing: WindowStanding, *, is_reverted: bool, is_previewed: bool
+) -> dict[str, str]:
+    """Each step of a window: done, now or later.
+
+    One that has ended also has steps that were "undone", and others that were "left out".
+    """
     if standing.window.state == WindowState.FINISHED.value:
-        return dict.fromkeys((step.value for step in STEPS), "done")
-    marks = {}
-    reached = _place(standing.step)
-    for place, step in enumerate(STEPS):
-        marks[step.value] = _mark(place, reached)
+        marks = dict.fromkeys((step.value for step in STEPS), _DONE)
+        if is_reverted:
+            marks[WindowStep.APPLY.value] = _UNDONE
+        return marks
+    if standing.window.state == WindowState.ABANDONED.value:
+        change_set = standing.window.change_set
+        return _marks_when_abandoned(change_set, is_reverted=is_reverted, is_previewed=is_previewed)
+    reached = STEPS.index(standing.step)
+    return {step.value: _mark(place, reached) for place, step in enumerate(STEPS)}
+
+
+_DONE = "done"
+_UNDONE = "undone"
+_LEFT_OUT = "left out"
+
+
+def _marks_when_abandoned(
+    change_set: ChangeSet, *, is_reverted: bool, is_previewed: bool
+) -> dict[str, str]:
+    """A draft that was kept can be applied afterwards on its own page."""
+    marks = dict.fromkeys((step.value for step in STEPS), _LEFT_OUT)
+    marks[WindowStep.SUSPEND.value] = _UNDONE
+    if change_set.items:
+        is_discarded = change_set.state == SetState.DISCARDED.value
+        marks[WindowStep.EDIT.value] = _UNDONE if is_reverted or is_discarded else _DONE
+    if is_previewed:
+        marks[WindowStep.PREVIEW.value] = _DONE
+    if change_set.state == SetState.APPLIED.value:
+        marks[WindowStep.APPLY.value] = _UNDONE if is_reverted else _DONE
     return marks
 
 
-def _place(step: WindowStep) -> int | None:
-    if step in STEPS:
-        return STEPS.index(step)
-    return None
-
-
-def _mark(place: int, reached: int | None) -> str:
-    if reached is None:
-        return "left out"
+def _mark(place: int, reached: int) -> str:
     if place < reached:
-        return "done"
+        return _DONE
     if place == reached:
         return "now"
     return "later"

@@ -162,7 +162,7 @@ def set_context(request: HttpRequest, row: ChangeSet) -> Context:
     return {
         "row": row,
         "window": window_of_set(row),
-        "items": [_shown_item(item) for item in row.changes],
+        "items": [shown_item(item) for item in row.changes],
         "counts": counts_in_words(row.changes),
         "verdict": verdict,
         "may_apply": row.is_draft and bool(row.items) and verdict.may_be_applied,
@@ -185,7 +185,7 @@ def _may_be_tried(row: ChangeSet, verdict: SetVerdict) -> bool:
     return row.is_draft and bool(row.items) and not verdict.crossings
 
 
-def _shown_item(item: ChangeItem) -> Context:
+def shown_item(item: ChangeItem) -> Context:
     shown: Context = {
         "kind": item.kind,
         "name": item.name,

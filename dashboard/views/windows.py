@@ -18,16 +18,22 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, may_edit, may_operate, no_such_queue, page, require_view
 from dashboard.present.change_sets import STEP_TITLES, step_marks
 from dashboard.present.terminal import copies
-from dashboard.views.changes import set_context, visible_row
+from dashboard.views.changes import set_context, shown_item, visible_row
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
-from scheduler.domain.change_sets import Crossed, SetState
+from scheduler.domain.change_sets import ChangeItem, Crossed, SetState
 from scheduler.domain.jobs.commands import NotPossible
 from scheduler.domain.lifecycle import NotAllowed
 from scheduler.domain.safe_windows import way_back
 from scheduler.models import Queue, SafeWindow
-from scheduler.selectors.change_sets.windows import WindowStanding, standing_of, visible_windows
+from scheduler.selectors.change_sets.windows import (
+    WindowStanding,
+    is_previewed,
+    reversal_of,
+    standing_of,
+    visible_windows,
+)
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.change_sets import windows
 from scheduler.services.change_sets.windows import WindowDeed
@@ -106,6 +112,7 @@ def _render(
     request: HttpRequest, found: SafeWindow, status: int = 200, **more: Any
 ) -> HttpResponse:
     standing = standing_of(found)
+    reversal = reversal_of(found.change_set)
     context: Context = {"row": None}
     row = visible_row(request, found.change_set_id)
     if row is not None:
@@ -113,7 +120,12 @@ def _render(
     context |= {
         "window": found,
         "standing": standing,
-        "marks": step_marks(standing),
+        "marks": step_marks(
+            standing,
+            is_reverted=reversal is not None,
+            is_previewed=is_previewed(found.change_set),
+        ),
+        "reversal": reversal,
         "titles": STEP_TITLES,
         "queues": _queues(request, standing),
         "is_draft": found.change_set.is_draft,
@@ -183,10 +195,44 @@ def abandon(request: HttpRequest, number: int) -> HttpResponse:
         "copies": copies(request, ["window", "abandon", str(number)], f"windows/{number}/abandon/"),
     }
     try:
-        context["deed"] = windows.abandon_window(number, by=actor(request), dry_run=True)
+        deed = windows.abandon_window(number, by=actor(request), dry_run=True)
     except _REFUSALS as refusal:
         context["problem"] = _words(refusal)
+    else:
+        taken_back = [shown_item(item.reversed) for item in _taken_back(deed)]
+        foreseen = _foreseen(deed, reverts=bool(taken_back))
+        context |= {"deed": deed, "items": taken_back, "foreseen": foreseen}
     return render(request, "change_sets/window_abandon.html", context)
+
+
+def _foreseen(deed: WindowDeed, *, reverts: bool) -> str:
+    """The deed's own message is in the past tense, and nothing has happened yet."""
+    if reverts:
+        first = "The change set will be reverted, and"
+    elif deed.window.change_set.state == SetState.DISCARDED.value:
+        first = "The draft will be discarded, and"
+    else:
+        first = "The change set stays as it is, and"
+    return f"{first} {_foreseen_queue(deed)}."
+
+
+def _foreseen_queue(deed: WindowDeed) -> str:
+    queue = deed.window.queue
+    if deed.outcome is not None:
+        states = {change["name"]: change["to"] for change in deed.outcome.queues}
+        if queue in states:
+            return f"{queue} will be {states[queue]}"
+    elif not Queue.objects.filter(name=queue).exists():
+        return f"{queue} is gone, so it cannot be resumed"
+    return f"{queue} stays as it is"
+
+
+def _taken_back(deed: WindowDeed) -> tuple[ChangeItem, ...]:
+    """What was applied and still holds: abandoning the window reverts it."""
+    change_set = deed.window.change_set
+    if change_set.state != SetState.APPLIED.value or reversal_of(change_set) is not None:
+        return ()
+    return change_set.changes
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -101,7 +101,7 @@ def _standing_in(tree: QueueTree, window: SafeWindow) -> WindowStanding:
         set_state,
         is_held=is_held,
         has_items=bool(change_set.items),
-        is_previewed=_is_previewed(change_set),
+        is_previewed=is_previewed(change_set),
     )
     last = None
     if not is_held:
@@ -130,10 +130,15 @@ def is_same_queue(window: SafeWindow) -> bool:
 
 
 def is_reverted(change_set: ChangeSet) -> bool:
-    return change_set.reverted_by.filter(state=SetState.APPLIED.value).exists()
+    return reversal_of(change_set) is not None
 
 
-def _is_previewed(change_set: ChangeSet) -> bool:
+def reversal_of(change_set: ChangeSet) -> ChangeSet | None:
+    """The set that took it back, the newest of them."""
+    return change_set.reverted_by.filter(state=SetState.APPLIED.value).order_by("-pk").first()
+
+
+def is_previewed(change_set: ChangeSet) -> bool:
     """Of the set as it is now, by anybody."""
     done = Preview.objects.filter(change_set=change_set, state=PreviewState.DONE.value)
     return done.filter(items=change_set.items).exists()

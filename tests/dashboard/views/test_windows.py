@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.http import HttpResponse
 
@@ -100,6 +102,75 @@ def test_all_steps_are_forms():
     assert "Abandoned" in text(admin.get(where(window)))
 
 
+def marks(page: str) -> list[str]:
+    return re.findall(r'class="step-mark" data-mark="([^"]*)"', page)
+
+
+def applied_window() -> SafeWindow:
+    window = begun()
+    admin = signed_in("admin")
+    admin.post(f"/changes/{window.change_set_id}/add/", {"yaml": VISION})
+    admin.post(where(window, "apply/"))
+    return window
+
+
+def test_before_it_is_abandoned_the_values_that_go_back_are_shown():
+    window = applied_window()
+
+    page = text(signed_in("admin").get(where(window, "abandon/")))
+
+    assert "The change set will be reverted, and research will be Open." in page
+    assert "<del>7</del>" in page
+    assert "<ins>1</ins>" in page
+    assert "Reverted" not in page
+    assert Queue.objects.get(name="vision").weight == 7
+
+
+def test_before_a_draft_is_abandoned_nothing_is_said_to_be_reverted():
+    page = text(signed_in("admin").get(where(begun(), "abandon/")))
+
+    assert "The draft will be discarded, and research will be Open." in page
+    assert "What goes back" not in page
+
+
+def test_an_abandoned_window_says_what_was_undone_and_by_whom():
+    window = applied_window()
+    admin = signed_in("admin")
+    admin.post(where(window, "abandon/"))
+    admin.get("/")  # the message of the deed is gone then
+
+    page = text(admin.get(where(window)))
+
+    assert marks(page) == ["undone", "undone", "left out", "undone", "left out"]
+    assert re.search(r"Applied by admin, <time.*?, reverted <time[^>]*>[^<]*</time> by admin", page)
+    assert "The change set was applied and reverted." in page
+
+
+def test_the_undo_of_the_first_step_keeps_the_edits():
+    window = begun()
+    admin = signed_in("admin")
+    admin.post(f"/changes/{window.change_set_id}/add/", {"yaml": VISION})
+    admin.post(where(window, "resume/"))
+
+    page = text(admin.get(where(window)))
+
+    assert marks(page) == ["undone", "done", "left out", "left out", "left out"]
+    assert "Nothing was applied" in page
+
+
+def test_a_finished_window_says_when_its_set_was_reverted_later():
+    window = applied_window()
+    admin = signed_in("admin")
+    admin.post(where(window, "resume/"))
+    assert marks(text(admin.get(where(window)))) == ["done"] * 5
+    back = admin.post(f"/changes/{window.change_set_id}/revert/").url
+    admin.post(f"{back}apply/")
+
+    page = text(admin.get(where(window)))
+
+    assert marks(page) == ["done", "done", "done", "undone", "done"]
+
+
 def test_a_second_window_is_refused_with_a_way_to_the_first():
     window = begun()
 
@@ -190,9 +261,15 @@ def test_a_viewer_looks_and_can_do_nothing():
     page = text(vera.get(where(window)))
 
     assert "You can look at this window" in page
+    assert "can continue it" in page
     assert "Undo" not in page
     assert vera.post(where(window, "resume/")).status_code == 403
     assert vera.get("/changes/windows/-/new/?queue=vision").status_code == 403
+
+    signed_in("admin").post(where(window, "abandon/"))
+    ended = text(vera.get(where(window)))
+    assert "nothing is left to do" in ended
+    assert "continue it" not in ended
 
 
 def test_a_refusal_that_is_read_again_leads_to_the_page_of_the_window():
