@@ -54,3 +54,24 @@ def test_a_rule_a_channel_its_test_and_the_inbox(signed_in: Opens, act: Acts):
     expect(page.locator("#bell")).to_contain_text("1")
     page.get_by_role("button", name="Mark all as read").click()
     expect(page.locator(".bell-count")).to_have_count(0)
+
+
+def many_jobs_start() -> None:
+    publish([started(number, queue="vision") for number in range(100)])
+    write_notices()
+
+
+def test_a_large_count_lies_over_nothing_beside_the_bell(signed_in: Opens, act: Acts):
+    page = signed_in("/account/notices/settings/")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.get_by_label("New rule").select_option("JobStarted")
+    page.get_by_role("button", name="Add rule").click()
+    act(many_jobs_start)
+    page.goto(page.url)
+
+    expect(page.locator(".bell-count")).to_contain_text("99+")
+    count = page.locator(".bell-count").bounding_box()
+    switch = page.locator(".theme-switch").bounding_box()
+    assert count is not None
+    assert switch is not None
+    assert count["x"] + count["width"] <= switch["x"]

@@ -51,6 +51,15 @@ def test_a_rule_fills_the_inbox_until_it_is_read(browser):
     assert "unread" not in browser.get("/").content.decode().split('id="bell"')[1][:200]
 
 
+def test_the_bell_counts_to_99(browser):
+    browser.post("/account/notices/rules/", {"kind": "JobStarted"})
+    say(*range(100))
+
+    bell = browser.get("/").content.decode().split('id="bell"')[1].split("</a>")[0]
+
+    assert "99+<span" in bell
+
+
 def test_an_inbox_shows_no_queue_that_its_owner_may_not_see_any_more(browser):
     browser.post("/account/notices/rules/", {"kind": "JobStarted"})
     say(1)
