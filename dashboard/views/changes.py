@@ -26,6 +26,7 @@ from scheduler.documents import DocumentError
 from scheduler.domain.access import Permission
 from scheduler.domain.change_sets import POLICY, POLICY_TEXT, QUEUE, ChangeItem, Crossed, SetState
 from scheduler.domain.jobs.commands import NotPossible
+from scheduler.domain.plans import listed
 from scheduler.domain.safe_windows import WindowState
 from scheduler.models import ChangeSet, Occurrence, Preview
 from scheduler.models.clock import database_now
@@ -165,6 +166,7 @@ def set_context(request: HttpRequest, row: ChangeSet) -> Context:
         "items": [shown_item(item) for item in row.changes],
         "counts": counts_in_words(row.changes),
         "verdict": verdict,
+        "crossed": listed([crossing.item.name for crossing in verdict.crossings]),
         "may_apply": row.is_draft and bool(row.items) and verdict.may_be_applied,
         "may_change": row.is_draft and may_change and mine.may_anywhere(Permission.OPERATE),
         "may_collect": mine.may_anywhere(Permission.OPERATE),
@@ -224,7 +226,7 @@ def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
     except DocumentError as problem:
         return _render_set(request, row, 400, problem=str(problem), **_typed(request, verb))
     except Crossed:
-        return _render_set(request, row, 409, refused=True)
+        return _render_set(request, row, 409, refused=True, not_applied=verb == "apply")
     except (NotPossible, Stale) as refusal:
         row.refresh_from_db()
         return _render_set(request, row, 409, problem=str(refusal))
@@ -247,7 +249,7 @@ def _apply(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 def _discard(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
     discarded = drafts.discard(row.pk, by=by)
-    messages.success(request, f"Discarded {row.name}.")
+    messages.success(request, f"Discarded “{row.name}”.")
     return discarded
 
 
@@ -259,7 +261,7 @@ def _revert(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 
 def _refresh(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
     renewed = drafts.bring_up_to_date(row.pk, by=by)
-    messages.success(request, f"{row.name} is up to date. Look at it again before you apply it.")
+    messages.success(request, f"“{row.name}” is up to date. Look at it again before you apply it.")
     return renewed
 
 

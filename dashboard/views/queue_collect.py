@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from dashboard.forms.typed import whole_number
 from dashboard.views.changes import page_of as change_set_page
@@ -25,7 +27,7 @@ from scheduler.services.change_sets import drafts
 def collected_response(request: HttpRequest, name: str, manifest: object) -> HttpResponse:
     """Kept for later: the rules judge it together with the rest of the change set."""
     change_set = collect_queue(request, name, manifest, opened_manifest(request))
-    messages.success(request, f"Added to the change set {change_set.name}. Nothing is applied yet.")
+    messages.success(request, _added_words(change_set))
     for notice in read_queue(manifest).notices:
         if notice.code == "unknown_field":
             messages.warning(request, f"{notice.message}.")
@@ -34,6 +36,15 @@ def collected_response(request: HttpRequest, name: str, manifest: object) -> Htt
     answer = render(request, "parts/messages.html")
     answer["X-Outcome"] = "saved"
     return answer
+
+
+def _added_words(change_set: ChangeSet) -> SafeString:
+    """With a link: the drawer stays on the page of queues."""
+    return format_html(
+        'Added to “<a href="{}">{}</a>”. Nothing is applied yet.',
+        change_set_page(change_set),
+        change_set.name,
+    )
 
 
 def collect_queue(

@@ -37,10 +37,10 @@ def test_two_queues_exchange_gpus_by_a_change_set_and_back(signed_in: Opens, act
     assert before == ["20", "20"]
 
     collect(page, "vision", "26")
-    expect(page.get_by_text("It cannot be applied as a whole")).to_be_visible()
+    expect(page.get_by_text("It cannot be applied: it breaks")).to_be_visible()
     expect(page.get_by_role("button", name="Apply the change set")).to_be_disabled()
     collect(page, "language", "14")
-    expect(page.get_by_text("No rule is broken by the whole.")).to_be_visible()
+    expect(page.get_by_text("Taken together, these changes break no rule.")).to_be_visible()
     assert act(deserved, "vision", "language") == before
     page.get_by_role("button", name="Apply the change set").click()
 
@@ -60,7 +60,7 @@ def test_who_comes_second_sees_what_changed_and_brings_it_up_to_date(signed_in: 
 
     page.get_by_role("button", name="Apply the change set").click()
 
-    expect(page.get_by_text("Others changed this since it was added.")).to_be_visible()
+    expect(page.get_by_text("Nothing was applied: others have changed vision since you added it.")).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("to 9")
     page.get_by_role("button", name="Bring up to date").click()
     page.get_by_role("button", name="Apply the change set").click()

@@ -67,7 +67,7 @@ def apply_change_set(
     with tree_transaction(dry_run=dry_run):
         change_set = _locked_draft(number, by, expected_version)
         notices = carry_out(change_set.changes, for_the_set(by, change_set))
-        message = f"Applied {change_set.name}: {counts_in_words(change_set.changes)}."
+        message = f"Applied “{change_set.name}”: {counts_in_words(change_set.changes)}."
         end_draft(change_set, SetState.APPLIED, by)
         audit.record(
             by,
@@ -92,7 +92,7 @@ def _locked_draft(number: int, by: Actor, expected_version: Expected) -> ChangeS
     require_draft(change_set, "applied")
     check_set_version(change_set, expected_version)
     if not change_set.items:
-        raise NotPossible(f"{change_set.name} is empty, there is nothing to apply")
+        raise NotPossible(f"“{change_set.name}” is empty: there is nothing to apply")
     return change_set
 
 
@@ -106,11 +106,12 @@ def visible_set(number: int, by: Actor) -> ChangeSet:
 
 def require_draft(change_set: ChangeSet, done: str) -> None:
     if not change_set.is_draft:
-        state = change_set.state.lower()
-        advice = ""
+        words = f"“{change_set.name}” has already been {change_set.state.lower()}"
+        if change_set.state.lower() != done:
+            words += f" and cannot be {done}"
         if change_set.state == SetState.PLANNED.value:
-            advice = ". Cancel its plan first"
-        raise NotPossible(f"{change_set.name} is {state} already and cannot be {done}{advice}")
+            words += ". Cancel its plan first"
+        raise NotPossible(words)
 
 
 def check_set_version(change_set: ChangeSet, expected: Expected) -> None:

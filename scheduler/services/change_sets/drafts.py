@@ -234,7 +234,7 @@ def discard(number: int, *, by: Actor = SYSTEM, dry_run: bool = False) -> Change
             str(number),
             before={"state": SetState.DRAFT.value},
             after={"state": SetState.DISCARDED.value},
-            message=f"Discarded {change_set.name}.",
+            message=f"Discarded “{change_set.name}”.",
         )
         transaction.set_rollback(dry_run)
     return change_set
@@ -247,7 +247,7 @@ def revert(number: int, *, by: Actor = SYSTEM) -> ChangeSet:
     """
     applied = visible_set(number, by)
     if applied.state != SetState.APPLIED.value:
-        raise NotPossible(f"{applied.name} was not applied, so there is nothing to revert")
+        raise NotPossible(f"“{applied.name}” was not applied, so there is nothing to revert")
     items = tuple(item.reversed for item in _without_the_window(applied))
     name = f"Revert {applied.name}"[:LONGEST_NAME]
     return _new_set(name, items, by, f"Back to what was before change set {number}.", applied)
@@ -286,9 +286,7 @@ def _own_draft(number: int, by: Actor, expected_version: Expected = None) -> Cha
     change_set = ChangeSet.objects.select_for_update().get(pk=visible.pk)
     mine = access.access_for(by)
     if change_set.author != by.name and not mine.is_cluster_admin:
-        message = (
-            f"Only {change_set.author or 'its author'} and cluster admins change this change set."
-        )
+        message = f"Only {change_set.author or 'its author'} and cluster admins may change it."
         raise Forbidden(Permission.ADMINISTER, ROOT, message=message)
     if not mine.may_anywhere(Permission.OPERATE):
         raise mine.refusal(Permission.OPERATE, ROOT, "collect changes")

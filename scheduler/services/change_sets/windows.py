@@ -179,12 +179,12 @@ def revert_window(number: int, *, by: Actor = SYSTEM, dry_run: bool = False) -> 
         window = _open_window(number, by, "revert its change set")
         applied = window.change_set
         if applied.state != SetState.APPLIED.value:
-            raise NotPossible(f"{applied.name} is not applied, so there is nothing to revert")
+            raise NotPossible(f"“{applied.name}” is not applied, so there is nothing to revert")
         if not is_reverted(applied):
             _undo_applied(window, by, dry_run)
         window.change_set = drafts.copy_of(applied, by=by)
         window.save()
-        message = f"Reverted {applied.name}. Its edits are a draft again."
+        message = f"Reverted “{applied.name}”. Its edits are a draft again."
     return WindowDeed(window, message)
 
 
@@ -227,10 +227,10 @@ def _take_back(window: SafeWindow, by: Actor, dry_run: bool) -> str:
     change_set = window.change_set
     if change_set.state == SetState.APPLIED.value and not is_reverted(change_set):
         _undo_applied(window, by, dry_run)
-        return f"Reverted {change_set.name}."
+        return f"Reverted “{change_set.name}”."
     if change_set.is_draft and _may_discard(change_set, by):
         window.change_set = drafts.discard(change_set.pk, by=by)
-        return f"Discarded {change_set.name}."
+        return f"Discarded “{change_set.name}”."
     return ""
 
 
@@ -290,7 +290,7 @@ def new_draft(number: int, *, by: Actor = SYSTEM, dry_run: bool = False) -> Wind
         window = _open_window(number, by, "begin another change set for it")
         old = window.change_set
         if old.state != SetState.DISCARDED.value:
-            raise NotPossible(f"{old.name} was not discarded, so it is still that of this window")
+            raise NotPossible(f"“{old.name}” was not discarded, so it is still that of this window")
         window.change_set = drafts.create_change_set(old.name, by=by)
         window.save()
     return WindowDeed(window, f"{old.name} begins anew.")

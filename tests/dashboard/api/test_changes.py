@@ -38,7 +38,7 @@ def test_a_set_is_collected_looked_at_applied_and_reverted(admin: Caller):
 
     applied = admin.post(f"{where}apply/")
     assert applied["status"]["state"] == "Applied"
-    assert applied["message"] == "Applied Friday: 2 queues changed."
+    assert applied["message"] == "Applied “Friday”: 2 queues changed."
     assert admin.get("queues/b/")["spec"]["weight"] == 5
 
     back = admin.post(f"{where}revert/", expect=201)

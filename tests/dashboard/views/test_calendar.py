@@ -99,7 +99,7 @@ def test_a_planned_set_is_previewed_for_its_own_time(draft: ChangeSet):
     earlier = SOON - timedelta(minutes=1)
     preview.result = {**preview.result, "asOf": earlier.isoformat()}
     preview.save()
-    assert "there was no time to look as far as that" in text(admin.get(page))
+    assert "but the forecast ran out of time at" in text(admin.get(page))
 
 
 def test_one_in_force_has_nothing_to_try_out_and_is_taken_back_when_cancelled(draft: ChangeSet):

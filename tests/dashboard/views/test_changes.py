@@ -54,7 +54,7 @@ def test_queues_are_collected_from_their_forms_and_applied_together():
     assert second.pk == first.pk
     assert Queue.objects.get(name="vision").weight == 1
     page = admin.get(f"/changes/{first.pk}/")
-    assert "No rule is broken by the whole" in text(page)
+    assert "Taken together, these changes break no rule." in text(page)
     answer = admin.post(f"/changes/{first.pk}/apply/", {"version": 3, "reason": "agreed"})
 
     assert answer.status_code == 302
@@ -89,6 +89,9 @@ def test_a_conflict_is_shown_with_what_changed_and_a_way_out():
 
     assert refused.status_code == 409
     assert "spec.weight from 1 to 7" in text(refused)
+    assert "Nothing was applied: others have changed batch since you added it." in text(refused)
+    looked_at = text(admin.get(f"/changes/{made.pk}/"))
+    assert "Others have changed batch since you added it." in looked_at
     admin.post(f"/changes/{made.pk}/refresh/")
     admin.post(f"/changes/{made.pk}/apply/")
     assert Queue.objects.get(name="batch").weight == 5
@@ -99,7 +102,7 @@ def test_a_broken_rule_is_shown_and_the_button_is_off():
 
     page = text(signed_in("admin").get(f"/changes/{made.pk}/"))
 
-    assert "It cannot be applied as a whole" in page
+    assert "It cannot be applied: it breaks 1 rule." in page
     assert re.search(r'type="submit" disabled> Apply the change set', page)
     refused = signed_in("admin").post(f"/changes/{made.pk}/apply/")
     assert refused.status_code == 400
@@ -152,6 +155,8 @@ def test_a_viewer_looks_at_a_set_and_can_do_nothing_with_it():
     page = text(vera.get(f"/changes/{made.pk}/"))
 
     assert "You cannot apply it" in page
+    assert "only those who may operate a queue can" in page
+    assert "only those who may" not in text(signed_in("admin").get(f"/changes/{made.pk}/"))
     assert "Discard" not in page
     assert vera.post(f"/changes/{made.pk}/apply/").status_code == 403
     assert vera.post(f"/changes/{made.pk}/discard/").status_code == 403
@@ -256,9 +261,20 @@ def test_a_deed_that_fails_is_not_told_as_done():
     for verb in ("discard", "refresh"):
         page = text(admin.post(f"/changes/{made.pk}/{verb}/"))
 
-        assert "is applied already" in page
-        assert "Discarded a" not in page
+        assert "“a” has already been applied and cannot be" in page
+        assert "Discarded “a”" not in page
         assert "is up to date" not in page
+
+
+def test_a_set_that_was_applied_is_not_applied_again():
+    made = create_change_set("w18 api", [edit("batch", weight=5)], by=person("admin"))
+    admin = signed_in("admin")
+    admin.post(f"/changes/{made.pk}/apply/")
+
+    page = text(admin.post(f"/changes/{made.pk}/apply/"))
+
+    assert "“w18 api” has already been applied" in page
+    assert "cannot be applied" not in page
 
 
 def test_a_form_that_cannot_be_read_begins_no_set():
@@ -281,7 +297,7 @@ def test_a_form_whose_set_is_gone_or_over_is_told_so():
     gone = admin.post("/queues/vision/edit/", {**given, "change_set": "999"})
 
     assert (over.status_code, gone.status_code) == (409, 409)
-    assert "a is discarded already" in text(over)
+    assert "“a” has already been discarded" in text(over)
     assert "There is no change set 999" in text(gone)
     assert "choose another change set" in text(gone)
 
@@ -313,7 +329,9 @@ def test_the_drawer_of_the_tree_adds_to_a_change_set_and_closes():
 
     assert "Add to change set" in text(drawer)
     assert answer.headers["X-Outcome"] == "saved"
-    assert "Nothing is applied yet" in text(answer)
+    made = ChangeSet.objects.get()
+    link = f'<a href="/changes/{made.pk}/">{made.name}</a>'
+    assert f"Added to “{link}”. Nothing is applied yet." in text(answer)
     assert ChangeSet.objects.get().changes[0].name == "vision"
     assert Queue.objects.get(name="vision").weight == 1
 

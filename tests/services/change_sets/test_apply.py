@@ -89,7 +89,7 @@ def test_queues_policy_and_nodes_change_together_and_go_back_byte_for_byte():
     applied = apply_change_set(change_set.pk)
 
     assert applied.message == (
-        "Applied all of it: 2 queues created, 2 queues changed, 1 queue deleted, 1 node created, "
+        "Applied “all of it”: 2 queues created, 2 queues changed, 1 queue deleted, 1 node created, "
         "the policy replaced."
     )
     assert states("speech-live")["speech-live"] == "Suspended"
@@ -160,7 +160,7 @@ def test_an_applied_set_is_not_applied_again():
     change_set = create_change_set("once", [edit("batch", weight=5)])
     apply_change_set(change_set.pk)
 
-    with pytest.raises(NotPossible, match="applied already"):
+    with pytest.raises(NotPossible, match="“once” has already been applied$"):
         apply_change_set(change_set.pk)
 
 

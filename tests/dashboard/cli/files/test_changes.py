@@ -33,7 +33,7 @@ def test_a_change_set_from_a_file_to_its_end(vcctl: Type, tmp_path: Path):
     assert vcctl(f"vcctl changes apply {number} --dry-run").code == 0
     assert vcctl(f"vcctl changes apply {number}").code == 2  # nobody answers the question
     applied = vcctl(f"vcctl changes apply {number} --yes").out
-    assert "Applied Friday: 1 queue created, 1 queue changed." in applied
+    assert "Applied “Friday”: 1 queue created, 1 queue changed." in applied
     assert vcctl("vcctl queue get a -o json").json["spec"]["weight"] == 5
 
     back = vcctl(f"vcctl changes revert {number} -o json").json["metadata"]["name"]
