@@ -38,7 +38,13 @@ from scheduler.selectors.change_sets.calendar import (
 from scheduler.selectors.change_sets.listing import visible_sets
 from scheduler.services.accounts.actors import Actor
 from scheduler.services.change_sets import conflicts
-from scheduler.services.change_sets.plans import Wish, cancel_plan, may_decide, plan_change_set
+from scheduler.services.change_sets.plans import (
+    InTheWay,
+    Wish,
+    cancel_plan,
+    may_decide,
+    plan_change_set,
+)
 
 Context = dict[str, Any]
 _MOST_TURNS = 12
@@ -74,7 +80,7 @@ def calendar(request: HttpRequest) -> HttpResponse:
             raise NotPossible("Choose a change set")
         plan = plan_change_set(number, typed_wish(request), by=actor(request))
     except Rejected as refusal:
-        return _render_calendar(request, 400, violations=refusal.violations)
+        return _render_calendar(request, 400, **why_not_planned(refusal))
     except ChangeSet.DoesNotExist as refusal:
         return _render_calendar(request, 404, problem=str(refusal))
     except NotPossible as refusal:
@@ -84,8 +90,21 @@ def calendar(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('calendar')}?month={month}")
 
 
+def why_not_planned(refusal: Rejected) -> Context:
+    """With the plans that are in the way, to be opened."""
+    others: Iterable[ChangePlan] = ()
+    if isinstance(refusal, InTheWay):
+        found = ChangePlan.objects.filter(pk__in=refusal.plans).select_related("change_set")
+        others = found.order_by("pk")
+    return {
+        "violations": refusal.violations,
+        "not_done": "It was not planned.",
+        "in_the_way": others,
+    }
+
+
 def _planned_words(plan: ChangePlan) -> str:
-    return f"Planned {plan.change_set.name}: {plan.timetable.in_words}."
+    return f"Planned “{plan.change_set.name}”: {plan.timetable.in_words}."
 
 
 def _render_calendar(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
@@ -231,9 +250,9 @@ def plan_set(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
 def unplan_set(request: HttpRequest, row: ChangeSet, by: Actor) -> ChangeSet:
     plan = row.plans.filter(state="Active").first()
     if plan is None:
-        raise NotPossible(f"{row.name} is not planned")
+        raise NotPossible(f"“{row.name}” is not planned")
     cancel_plan(plan.pk, by=by)
-    messages.success(request, f"The plan of {row.name} was cancelled.")
+    messages.success(request, f"The plan of “{row.name}” was cancelled.")
     return row
 
 

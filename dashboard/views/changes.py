@@ -18,7 +18,7 @@ from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
 from dashboard.present.differences import differences, line_differences
 from dashboard.present.terminal import copies
-from dashboard.views.calendar import plan_of, plan_set, unplan_set
+from dashboard.views.calendar import plan_of, plan_set, unplan_set, why_not_planned
 from dashboard.views.common import actor, status_for
 from dashboard.views.previews import preview_context, typed_documents, typed_minutes
 from scheduler.admission.violations import Rejected, Violation
@@ -222,6 +222,8 @@ def command(request: HttpRequest, number: int, verb: str) -> HttpResponse:
         shown = _DEEDS[verb](request, row, actor(request))
     except Rejected as refusal:
         more = {"violations": refusal.violations, "refused": True, **_typed(request, verb)}
+        if verb == "plan":
+            more |= why_not_planned(refusal)
         return _render_set(request, row, 400, **more)
     except DocumentError as problem:
         return _render_set(request, row, 400, problem=str(problem), **_typed(request, verb))

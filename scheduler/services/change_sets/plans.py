@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -40,6 +41,14 @@ from scheduler.services.locks import lock_tree
 
 MOST_PLANS: Final = 200
 FARTHEST: Final = timedelta(days=366)
+
+
+class InTheWay(Rejected):
+    """Refused because of other plans. `plans` are those that the caller may see."""
+
+    def __init__(self, violations: Iterable[Violation], plans: Collection[int]) -> None:
+        super().__init__(violations)
+        self.plans = tuple(sorted(plans))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,7 @@ def plan_change_set(
         change_set.resource_version += 1
         change_set.save()
         lay_out(plan.pk, now)
-        message = f"Planned {change_set.name}: {timetable.in_words}."
+        message = f"Planned “{change_set.name}”: {timetable.in_words}."
         tell(plan, News.PLANNED, message, by, now)
         if dry_run:
             transaction.set_rollback(True)
@@ -157,7 +166,7 @@ def _plannable(number: int, by: Actor, expected_version: Expected) -> ChangeSet:
     require_draft(change_set, "planned")
     check_set_version(change_set, expected_version)
     if not change_set.items:
-        raise NotPossible(f"{change_set.name} is empty, there is nothing to plan")
+        raise NotPossible(f"“{change_set.name}” is empty: there is nothing to plan")
     require_right_to_apply(change_set.changes, by)
     return change_set
 
@@ -213,7 +222,13 @@ def _refuse_what_cannot_be(plan: ChangePlan, by: Actor, now: datetime) -> None:
     new = [trouble for trouble in found if trouble.key not in known]
     if new:
         names = _names_seen(by)
-        raise Rejected([_refusal(plan, trouble, names) for trouble in new])
+        in_the_way = _others_of(plan, new) & names.keys()
+        raise InTheWay([_refusal(plan, trouble, names) for trouble in new], in_the_way)
+
+
+def _others_of(plan: ChangePlan, troubles: list[Trouble]) -> set[int]:
+    found = {trouble.plan for trouble in troubles}
+    return found.union(*(trouble.others for trouble in troubles)) - {plan.pk}
 
 
 def _refusal(plan: ChangePlan, trouble: Trouble, names: dict[int, str]) -> Violation:

@@ -102,6 +102,24 @@ def test_a_planned_set_is_previewed_for_its_own_time(draft: ChangeSet):
     assert "but the forecast ran out of time at" in text(admin.get(page))
 
 
+def test_a_refused_plan_leads_to_the_plan_that_is_in_its_way(draft: ChangeSet):
+    admin = signed_in("admin")
+    admin.post(f"/changes/{draft.pk}/plan/", times(zone="UTC"))
+    other = create_change_set("Other", [edit("vision", weight=9)], by=person("admin"))
+    page = f"/changes/{other.pk}/"
+    assert "these changes break no rule" in text(admin.get(page))
+
+    answer = admin.post(f"{page}plan/", times(zone="UTC"))
+    on_calendar = admin.post("/changes/calendar/", times(change_set=str(other.pk), zone="UTC"))
+
+    assert (answer.status_code, on_calendar.status_code) == (400, 400)
+    assert "these changes break no rule" not in text(answer)
+    for refused in (text(answer), text(on_calendar)):
+        assert "It was not planned." in refused
+        assert f'In the way: <a href="/changes/{draft.pk}/">Night shift</a>' in refused
+    assert "Nothing was changed" not in text(answer)
+
+
 def test_one_in_force_has_nothing_to_try_out_and_is_taken_back_when_cancelled(draft: ChangeSet):
     admin = signed_in("admin")
     page = f"/changes/{draft.pk}/"
