@@ -60,7 +60,9 @@ def test_who_comes_second_sees_what_changed_and_brings_it_up_to_date(signed_in: 
 
     page.get_by_role("button", name="Apply the change set").click()
 
-    expect(page.get_by_text("Nothing was applied: others have changed vision since you added it.")).to_be_visible()
+    expect(
+        page.get_by_text("Nothing was applied: others have changed vision since you added it.")
+    ).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("to 9")
     page.get_by_role("button", name="Bring up to date").click()
     page.get_by_role("button", name="Apply the change set").click()

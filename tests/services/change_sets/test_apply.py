@@ -160,7 +160,7 @@ def test_an_applied_set_is_not_applied_again():
     change_set = create_change_set("once", [edit("batch", weight=5)])
     apply_change_set(change_set.pk)
 
-    with pytest.raises(NotPossible, match="“once” has already been applied$"):
+    with pytest.raises(NotPossible, match=r"“once” has already been applied$"):
         apply_change_set(change_set.pk)
 
 
