@@ -65,7 +65,9 @@ def test_a_large_count_lies_over_nothing_beside_the_bell(signed_in: Opens, act: 
     page = signed_in("/account/notices/settings/")
     page.set_viewport_size({"width": 1280, "height": 800})
     page.get_by_label("New rule").select_option("JobStarted")
+    page.get_by_label("Only in this queue and below").fill("vision")
     page.get_by_role("button", name="Add rule").click()
+    expect(page.get_by_text("in vision and below · inbox")).to_be_visible()
     act(many_jobs_start)
     page.goto(page.url)
 
