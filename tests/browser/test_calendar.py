@@ -49,7 +49,7 @@ def test_a_set_is_planned_begins_ends_and_a_conflict_is_resolved(signed_in: Open
     page.get_by_text("Plan it for set times").click()
     fill_times(page)
     page.get_by_role("button", name="Plan the change set").click()
-    expect(page.get_by_text("Planned Night shift:")).to_be_visible()
+    expect(page.get_by_text("Planned “Night shift”:")).to_be_visible()
 
     page.get_by_role("link", name="Calendar").click()
     expect(page.get_by_role("link", name="Night shift").first).to_be_visible()
