@@ -249,8 +249,8 @@ class LongList {
     const total = (place - 2).toLocaleString("en").replaceAll(",", "\u2009");
     setText(
       this.note,
-      `${total} jobs, loaded as you scroll. The filter looks through all of them, your browser’s own search ` +
-        "only through the rows here and just above and below.",
+      `${total} jobs, loaded as you scroll. The filter looks through all of them, your browser’s ` +
+        "own search only through the rows here and just above and below.",
     );
   }
 
