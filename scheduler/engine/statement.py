@@ -125,11 +125,17 @@ class Statement:
         self._do(operation)
 
     def evict_alike(
-        self, pods: Sequence[int], action: str, beneficiary: Gang, taker_class: int
+        self,
+        pods: Sequence[int],
+        action: str,
+        beneficiary: Gang,
+        *,
+        taker_class: int | None = None,
+        choice: Choice | None = None,
     ) -> None:
         """The same for pods of one class and one queue, in this order; sums change once.
 
-        A pod of `taker_class` is to have its place after each of them.
+        If a pod of `taker_class` is to have its place after each of them, their sums say so.
         """
         session = self.session
         pod_class = int(session.pod_classes[pods[0]])
@@ -137,7 +143,7 @@ class Statement:
         queue = gangs[0].queue
         request = session.request[pod_class]
         moved = -request
-        if beneficiary.queue == queue:
+        if taker_class is not None and beneficiary.queue == queue:
             moved = session.request[taker_class] - request
         before = session.queue_usage.allocated[queue] + moved * np.arange(len(pods))[:, None]
         nodes = session.nodes[pods].tolist()
@@ -146,6 +152,7 @@ class Statement:
             operation = Operation(OperationType.EVICT, gang, [pod], pod_class, [node], before=sums)
             operation.beneficiary = beneficiary
             operation.action = action
+            operation.choice = choice
             self.operations.append(operation)
             losing[gang] = losing.get(gang, 0) + 1
         # Only the state before all of them has a name that can come back.

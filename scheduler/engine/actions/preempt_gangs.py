@@ -136,7 +136,7 @@ class GangPreemption:
             if not session.job_pipelined(gang):
                 return False
             statement.commit()
-        self._table(gang.queue).renew(victim.gang.row for victim in plan.victims)
+        self._table(gang.queue).renew(plan.pods)
         return True
 
     def _may_preempt(self, gang: Gang) -> bool:

@@ -159,7 +159,7 @@ class GangReclamation:
                 return False
             statement.commit()
         for table in self._tables.values():
-            table.renew(victim.gang.row for victim in plan.victims)
+            table.renew(plan.pods)
         return True
 
     def has_a_place_soon(self, gang: Gang) -> bool:

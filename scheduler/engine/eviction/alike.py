@@ -143,7 +143,7 @@ def swap(
     pod_class = int(session.pod_classes[pods[0]])
     nodes = session.nodes[victims].tolist()
     mark = statement.mark
-    statement.evict_alike(victims, action, gang, pod_class)
+    statement.evict_alike(victims, action, gang, taker_class=pod_class)
     statement.pipeline(gang, pod_class, pods[:-1], nodes[:-1])
     if not agreed():
         statement.discard(mark)

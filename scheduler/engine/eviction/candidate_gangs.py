@@ -96,6 +96,22 @@ class RunningMembers:
         """For each pod the number of its podgroup."""
         return np.repeat(np.arange(len(self.groups)), np.diff(self.starts))
 
+    def find(self, pods: Rows) -> Rows:
+        """The places of those of these pods that are among them."""
+        places = np.searchsorted(self._sorted_pods, pods)
+        places[places == len(self.pods)] = 0
+        is_known = self._sorted_pods[places] == pods if len(self.pods) else places < 0
+        found: Rows = self._by_pod[places[is_known]]
+        return found
+
+    @cached_property
+    def _by_pod(self) -> Rows:
+        return np.argsort(self.pods)
+
+    @cached_property
+    def _sorted_pods(self) -> Rows:
+        return self.pods[self._by_pod]
+
     # Whole gangs
 
     def are_complete(self) -> Mask:

@@ -137,11 +137,13 @@ class Claim:
 
     def may_lose_each(self, table: VictimTable) -> Mask:
         """The same for each victim alone, as far as this gang may take from its queue."""
-        spare = self._least_to_spare[table.queue]
         may_go: Mask = self.losing_queues[table.queue] & (table.group != self.gang.row)
         frees_any = np.zeros(len(table), dtype=np.bool_)
+        least = self._least_to_spare[self.losing_queues].min(axis=0, initial=_PLENTY)
         for dim, amounts in enumerate(table.amounts):
-            may_go &= (amounts <= spare[:, dim]) | (amounts == 0)
+            if amounts.max(initial=0) > least[dim]:  # else every queue can spare any of them
+                spare = self._least_to_spare[table.queue, dim]
+                may_go &= (amounts <= spare) | (amounts == 0)
             if self.short[dim]:
                 frees_any |= amounts != 0
         return may_go & frees_any

@@ -6,7 +6,7 @@ offer is looked at anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,7 @@ from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import IS_ALLOCATED, Floats, Ints, Rows
 from scheduler.engine.eviction.candidate_gangs import SPARE, GangCandidates
 from scheduler.engine.eviction.gang_victims import Victim
+from scheduler.engine.plugins.gang import roles_count
 
 
 class VictimTable:
@@ -42,7 +43,7 @@ class VictimTable:
         self._number: Rows = number[order]
         self._place: Rows = np.concatenate([spare, np.full(count, -1)])[order]
         self.is_spare: Mask = self._place >= 0
-        self._ends: Rows = np.flatnonzero(~self.is_spare)  # by podgroup, the row of the gang
+        self.gang_rows: Rows = np.flatnonzero(~self.is_spare)  # by podgroup, the row of the gang
         self.group: Rows = members.groups[self._number]
         self.queue: Ints = self.session.snapshot.groups.queue[self.group]
         whole_amounts = members.amounts_by_group()
@@ -53,6 +54,8 @@ class VictimTable:
         self._is_complete = members.are_complete()
         self._is_there: Mask = np.ones(len(members.pods), dtype=np.bool_)
         may_go_whole = self._is_complete & ~members.have_protected()
+        self._row_of_member: Rows = np.full(len(members.pods), -1)  # by place; -1: it is not spare
+        self._row_of_member[self._place[self.is_spare]] = np.flatnonzero(self.is_spare)
         is_spare_left = np.ones(len(spare), dtype=np.bool_)
         self.is_left: Mask = np.concatenate([is_spare_left, may_go_whole])[order]
         self.turn: Rows = self._turns()
@@ -77,10 +80,21 @@ class VictimTable:
         members = self._members
         spare = np.flatnonzero(self.is_spare)
         places = np.concatenate([self._place[spare], np.arange(len(members.pods))])
-        rows = np.concatenate([spare, self._ends[members.numbers]])
+        rows = np.concatenate([spare, self.gang_rows[members.numbers]])
         nodes = self.session.nodes[members.pods[places]].astype(np.intp)
         width = len(self.session.node_table.names)
         return NodeOffers(rows, nodes, members.requests[places], len(self), width)
+
+    @cached_property
+    def members_in_order(self) -> Rows:
+        """The offers of members beyond a minimum, in the order in which one is chosen after the
+        other: by cost, then by node, then by turn. Nothing of that ever changes.
+        """
+        offers = self.on_nodes
+        rows = np.flatnonzero(self.is_spare[offers.victim])
+        victims = offers.victim[rows]
+        order = np.lexsort((self.turn[victims], offers.node[rows], self.cost[victims]))
+        return rows[order]
 
     def victim(self, row: int) -> Victim:
         found = self._victims.get(row)
@@ -110,7 +124,7 @@ class VictimTable:
         """The rows that are no longer offered when this victim goes, besides its own: a gang takes
         its spare members along, and a member keeps its gang.
         """
-        end = int(self._ends[self._number[victim.row]])
+        end = int(self.gang_rows[self._number[victim.row]])
         if victim.is_spare:
             return slice(end, end + 1)
         return self._rows_of(int(self._number[victim.row]))
@@ -119,12 +133,12 @@ class VictimTable:
         """The rows of the spare members of the podgroup with this number."""
         first = 0
         if number:
-            first = int(self._ends[number - 1]) + 1
-        return slice(first, int(self._ends[number]))
+            first = int(self.gang_rows[number - 1]) + 1
+        return slice(first, int(self.gang_rows[number]))
 
     def sums_by_group(self, counts: Mask) -> tuple[list[int], Amounts]:
         """What the victims that count would free, by podgroup: those with any, and their sums."""
-        firsts = np.append(0, self._ends[:-1] + 1)
+        firsts = np.append(0, self.gang_rows[:-1] + 1)
         numbers = np.flatnonzero(np.logical_or.reduceat(counts, firsts))
         sums = np.add.reduceat(self.amounts * counts, firsts, axis=1)
         return self._members.groups[numbers].tolist(), sums.T[numbers]
@@ -159,47 +173,53 @@ class VictimTable:
 
     # Renewing
 
-    def renew(self, groups: Iterable[int]) -> None:
-        """These podgroups have lost pods. What the others offer is the same."""
-        known = self._members.groups
-        changed = np.unique(np.array(list(groups), dtype=np.intp))
-        numbers = np.searchsorted(known, changed)
-        is_known = numbers < len(known)
-        is_known[is_known] = known[numbers[is_known]] == changed[is_known]
-        for number in numbers[is_known].tolist():
-            self._renew_spare(number)
-            self._renew_whole(number)
+    def renew(self, pods: Rows) -> None:
+        """These pods have gone. What podgroups offer that had none of them is the same."""
+        members = self._members
+        places = members.find(pods)
+        numbers = members.numbers[places]
+        self._is_there[places] = False
+        rows = self._row_of_member[places]
+        self.is_left[rows[rows >= 0]] = False
+        self._take_off_gangs(numbers, places)
+        for number in np.unique(numbers).tolist():
+            self._renew_gang(number)
+            self._keep_minimum(number)
 
-    def _renew_spare(self, number: int) -> None:
-        """Members that went are not offered any more, nor more members than the gang can spare now.
+    def _take_off_gangs(self, numbers: Rows, places: Rows) -> None:
+        """Their gangs are offered without them."""
+        members = self._members
+        rows = self.gang_rows[numbers]
+        requests = members.requests[places]
+        np.subtract.at(self.amounts.T, rows, requests)
+        nodes = self.session.nodes[members.pods[places]].astype(np.intp)
+        self.on_nodes.take_off(rows, nodes, requests)
 
-        Nobody is offered who was not offered before.
+    def _renew_gang(self, number: int) -> None:
+        members = self._members
+        row = int(self.gang_rows[number])
+        own = members.places_of(number)
+        is_there = self._is_there[own]
+        work = members.work[own][is_there]
+        is_protected = (members.is_protected[own] & is_there).any()
+        self._victims.pop(row, None)
+        self.cost[row] = work.sum()
+        self.is_left[row] = bool(self._is_complete[number] and len(work) and not is_protected)
+
+    def _keep_minimum(self, number: int) -> None:
+        """No more members are offered than the gang can spare now. Those that were offered before
+        are as many at most, unless others went than these.
         """
         members = self._members
         own = self._rows_of(number)
-        is_there = IS_ALLOCATED[self.session.status[members.pods[self._place[own]]]]
-        rows = np.flatnonzero(self.is_left[own] & is_there) + own.start
         gang = self.session.gang(int(members.groups[number]))
+        can_spare = gang.ready - gang.min_member
+        if np.count_nonzero(self.is_left[own]) <= can_spare and not roles_count(gang):
+            return
+        rows = np.flatnonzero(self.is_left[own]) + own.start
         kept = rows[members.beyond_minimum(gang, self._place[rows])]
         self.is_left[own] = False
         self.is_left[kept] = True
-
-    def _renew_whole(self, number: int) -> None:
-        """The gang is offered without the members that went."""
-        members = self._members
-        row = int(self._ends[number])
-        own = members.places_of(number)
-        was_there = self._is_there[own]
-        is_there = IS_ALLOCATED[self.session.status[members.pods[own]]]
-        gone = np.flatnonzero(was_there & ~is_there) + own.start
-        self._is_there[own] = is_there
-        self._victims.pop(row, None)
-        self.amounts[:, row] -= members.requests[gone].sum(axis=0)
-        self.cost[row] = members.work[own][is_there].sum()
-        is_protected = bool((members.is_protected[own] & is_there).any())
-        self.is_left[row] = bool(self._is_complete[number] and is_there.any() and not is_protected)
-        nodes = self.session.nodes[members.pods[gone]].astype(np.intp)
-        self.on_nodes.take_off(row, nodes, members.requests[gone])
 
 
 class NodeOffers:
@@ -237,9 +257,9 @@ class NodeOffers:
         least: Floats = np.minimum.reduceat(numbers, self._starts[self.nodes])
         return least
 
-    def take_off(self, victim: int, nodes: Rows, requests: Amounts) -> None:
-        """This victim no longer has pods that ask for this on these nodes."""
-        places = np.searchsorted(self._keys, nodes * self._victim_count + victim)
+    def take_off(self, victims: Rows, nodes: Rows, requests: Amounts) -> None:
+        """These victims no longer have a pod that asks for this on the node beside it."""
+        places = np.searchsorted(self._keys, nodes * self._victim_count + victims)
         np.subtract.at(self.frees.T, places, requests)
 
 
@@ -262,6 +282,12 @@ class Offered:
         rows = np.flatnonzero(self.is_offered)
         order = np.lexsort((self.table.turn[rows], self.table.cost[rows]))
         return map(self.table.victim, rows[order].tolist())
+
+    def least_of_gangs(self) -> float:
+        """What the cheapest of the gangs that may go as a whole costs; without end if none may."""
+        rows = self.table.gang_rows
+        offered = rows[self.is_offered[rows]]
+        return float(self.table.cost[offered].min(initial=np.inf))
 
     def freed_by_node(self) -> Amounts:
         """What all of them would free together, resources by nodes.

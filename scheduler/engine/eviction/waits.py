@@ -32,7 +32,7 @@ class Waits:
 
     def __init__(self, session: Session, settings: Mapping[str, object]) -> None:
         self._session = session
-        self._least = number(settings, "waitSeconds", 0)
+        self._least: float = number(settings, "waitSeconds", 0)
         self._share = number(settings, "waitPercent", 0) / 100
         self._most_if_short = number(settings, "shortRunWaitSeconds", 0)
         self._since = _waiting_since(session)
@@ -47,8 +47,10 @@ class Waits:
 
     def seconds_left(self, gang: Gang, plan: Plan) -> float:
         """How much longer the gang must wait for these victims, as they are now."""
-        needed = self._share * self._longest_run(plan)
-        return max(self._least, needed) - self._waited(gang)
+        needed = self._least
+        if self._share > 0:
+            needed = max(needed, self._share * self._longest_run(plan))
+        return needed - self._waited(gang)
 
     def worth_seconds(self, gang: Gang) -> float:
         """For how long the gang's work may be set against the work that an eviction loses.
@@ -78,7 +80,7 @@ class Waits:
 
     def _longest_run(self, plan: Plan) -> float:
         snapshot = self._session.snapshot
-        pods = np.concatenate([victim.pods for victim in plan.victims])
+        pods = plan.pods
         ran = snapshot.taken_at - snapshot.pods.started[pods]
         return float(np.nan_to_num(ran, nan=0.0).max())
 

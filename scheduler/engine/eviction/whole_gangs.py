@@ -8,7 +8,7 @@ superfluous.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -17,6 +17,8 @@ import numpy as np
 
 from scheduler.domain.evictions import EvictionRule
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.tables import Rows
+from scheduler.engine.eviction.alike_choice import choose_alike
 from scheduler.engine.eviction.claims import missing_runs
 from scheduler.engine.eviction.gang_victims import (
     Allowed,
@@ -51,6 +53,11 @@ class Plan:
     possible: int = 0
     has_tried_all: bool = False
 
+    @property
+    def pods(self) -> Rows:
+        """All pods that go."""
+        return np.concatenate([victim.pods for victim in self.victims])
+
 
 class VictimSearch:
     """Victims for one gang.
@@ -73,6 +80,9 @@ class VictimSearch:
         """The victims and the places; None if no allowed set makes room for the whole gang."""
         if not self.victims or self.has_room_now():
             return None  # there is room, so that is not why the gang waits
+        exchange = self._exchange_alike()
+        if exchange is not None:
+            return exchange
         if not self.has_room_without_all():
             return None
         chosen = self._choose()
@@ -83,6 +93,19 @@ class VictimSearch:
         if nodes is None:
             return None
         return Plan(tuple(chosen), tuple(nodes), len(self.victims), len(self.victims) <= FEW)
+
+    def _exchange_alike(self) -> Plan | None:
+        """Where victims and pods go one for one: nobody is superfluous then."""
+        if len(self.runs) != 1 or self._is_ruled or len(self.victims) <= FEW:
+            return None
+        ((pod_class, count),) = self.runs
+        chosen = choose_alike(self.session, self.victims, pod_class, count, self._room)
+        if chosen is None or not self.may_go(chosen):
+            return None
+        nodes = self._layout(chosen)
+        if nodes is None:
+            return None
+        return Plan(tuple(chosen), tuple(nodes), len(self.victims))
 
     def has_room_now(self) -> bool:
         """Whether the whole gang fits with nobody gone."""
@@ -198,12 +221,27 @@ def carry_out(
     `rule` allows it. `short` marks the resources that the gang lacks.
     """
     choice = Choice(rule, short, plan.possible, len(plan.victims), plan.has_tried_all)
-    for victim in plan.victims:
-        for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
-            statement.evict(victim.gang, pod, action, gang, choice)
+    for pods in _alike_runs(session, plan.victims):
+        statement.evict_alike(pods, action, gang, choice=choice)
     pods = session.tasks.missing_pods(gang)
     first = 0
     for pod_class, count in missing_runs(session, gang):
         run = slice(first, first + count)
         statement.pipeline(gang, pod_class, pods[run], plan.nodes[run])
         first += count
+
+
+def _alike_runs(session: Session, victims: Iterable[Victim]) -> Iterator[list[int]]:
+    """The pods that go, last in task order first, in runs of one class and one queue."""
+    pods: list[int] = []
+    run_of: tuple[int, int] | None = None
+    for victim in victims:
+        for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
+            belongs_to = (victim.gang.queue, int(session.pod_classes[pod]))
+            if pods and belongs_to != run_of:
+                yield pods
+                pods = []
+            run_of = belongs_to
+            pods.append(pod)
+    if pods:
+        yield pods

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
-
 from scheduler.engine.arguments import number
 from scheduler.engine.eviction.candidate_gangs import cluster_parts
 from scheduler.engine.eviction.whole_gangs import Plan
@@ -35,7 +33,7 @@ class Worth:
     def seconds_saved(self, plan: Plan) -> float:
         """Until all of the victims have ended; for ever if nobody knows when one of them ends."""
         snapshot = self._session.snapshot
-        pods = np.concatenate([victim.pods for victim in plan.victims])
+        pods = plan.pods
         expected = snapshot.groups.expected_seconds[snapshot.pods.group[pods]]
         left = snapshot.pods.started[pods] + expected - snapshot.taken_at
         is_known = left > 0

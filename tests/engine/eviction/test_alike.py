@@ -37,9 +37,11 @@ def count_batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     evict_alike = Statement.evict_alike
 
-    def counting(statement: Statement, pods: list[int], *others: object) -> None:
+    def counting(
+        statement: Statement, pods: list[int], *others: object, **settings: object
+    ) -> None:
         sizes.append(len(pods))
-        evict_alike(statement, pods, *others)
+        evict_alike(statement, pods, *others, **settings)
 
     monkeypatch.setattr(Statement, "evict_alike", counting)
     return sizes

@@ -86,7 +86,7 @@ def test_a_table_that_is_renewed_offers_the_same_as_a_new_one(seed):
         gone = random.choice(victims)
         evict(session, gone)
         for seconds, table in tables.items():
-            table.renew([gone.gang.row])
+            table.renew(gone.pods)
 
             assert described(table) == described(table_of(session, seconds))
 
