@@ -9,7 +9,8 @@ import pytest
 
 from scheduler.engine import open_session
 from scheduler.engine.policy import PluginConfig
-from scheduler.engine.state.nodes import LeadingNodes, NodeScores
+from scheduler.engine.state.leading_nodes import LeadingNodes
+from scheduler.engine.state.nodes import NodeScores
 from scheduler.engine.state.tasks import ordinal
 from tests.engine.builders import GPU, binds, cluster, job, node, policy, queue, run
 
