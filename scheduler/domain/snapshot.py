@@ -174,6 +174,18 @@ class Snapshot:
             kept = self.__dict__["_found_of_queues"] = (self.queues, {})
         return kept[1]
 
+    @property
+    def found_of_nodes(self) -> dict[object, Any]:
+        """The same from the nodes and the classes of pods; forgotten when the nodes are replaced.
+
+        A class of pods never changes, so new ones are no reason to forget.
+        """
+        kept: tuple[object, object, dict[object, Any]] | None
+        kept = self.__dict__.get("_found_of_nodes")
+        if kept is None or kept[0] is not self.nodes or kept[1] is not self.classes:
+            kept = self.__dict__["_found_of_nodes"] = (self.nodes, self.classes, {})
+        return kept[2]
+
     @cached_property
     def aggregates(self) -> Aggregates:
         """Summed from scratch on first use; kept in step by the methods that change rows."""

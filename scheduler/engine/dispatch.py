@@ -394,6 +394,16 @@ class PluginDispatch:
         return mask
 
     @cached_property
+    def node_answers_last(self) -> bool:
+        """Whether what plugins say of nodes holds in the next session where the nodes are the
+        same, and as much is used on them.
+        """
+        asks = (*self._flat["suitable"], *self._flat["static_score"], *self._flat["score"])
+        return all(ask.__self__.node_answers_last for ask in asks) and (
+            self.scorer is None or self.scorer.follows_from_use
+        )
+
+    @cached_property
     def scorer(self) -> Scorer | None:
         """The sum of all scores; None where no plugin scores."""
         if not self._flat["static_score"] and not self._flat["score"]:

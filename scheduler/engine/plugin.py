@@ -49,6 +49,11 @@ class Plugin:
     scores_by_use: ClassVar[bool] = False
     """Whether `score` follows from the class, what a node has and what is used there, and from
     nothing else of the node. Then a score is remembered. If it cannot be told, leave it."""
+    node_answers_last: ClassVar[bool] = False
+    """Whether `suitable`, `static_score` and `score` follow from the arguments, the class, the
+    nodes and what is used on them, and from nothing else of the session. Then they are kept for the
+    next session, and asked again of nodes where something else is used. If it cannot be told, leave
+    it."""
 
     refuses_by_minimum: ClassVar[bool] = False
     """Whether `job_enqueueable` follows from the queue and the minResources of a gang, and from who

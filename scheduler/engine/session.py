@@ -24,6 +24,7 @@ from scheduler.engine.policy import PluginConfig, Policy
 from scheduler.engine.refusals import Refusal
 from scheduler.engine.reservations import hold_reservations
 from scheduler.engine.state.gang import Gang, Role
+from scheduler.engine.state.kept_nodes import ClassAtOpen, KeptNodes
 from scheduler.engine.state.nodes import NodeScores, SessionNodeTable
 from scheduler.engine.state.pod_rules import PodRuleCounts, RuledNodeScores
 from scheduler.engine.state.queue_quotas import Quotas
@@ -65,6 +66,9 @@ class Session(PluginDispatch):
         # 2. Nodes: what they have, what is used on them, how well they suit a class of pods
         self.node_table = SessionNodeTable(snapshot)
         self.total = self.node_table.total
+        self._nodes_at_open = None
+        if self.node_answers_last:
+            self._nodes_at_open = KeptNodes.of(snapshot, policy).begin(self.node_table.used)
         self._node_scores: dict[tuple[int, int], NodeScores] = {}
         most_future_places = number(policy.configurations.get("allocate", {}), "setAside", 0)
         self.future_places = FuturePlaces(self, most_future_places)
@@ -376,19 +380,30 @@ class Session(PluginDispatch):
         return found
 
     def _new_scores(self, pod_class: int, mask: int) -> NodeScores:
-        block = None
+        found = NodeScores
+        if self.is_bound_by_rules(pod_class):
+            found = RuledNodeScores
+        request = self.request[pod_class]
         if mask:
             suitable = self.node_scores(pod_class).suitable
             block = self.future_places.block(mask)
+            scores = found(self.node_table, pod_class, request, suitable, self.scorer, block)
         else:
-            suitable = self.suitable_nodes(pod_class, self.node_table.ready)
-        request = self.request[pod_class]
-        if not self.is_bound_by_rules(pod_class):
-            return NodeScores(self.node_table, pod_class, request, suitable, self.scorer, block)
-        assert self.pod_rules is not None
-        ruled = RuledNodeScores(self.node_table, pod_class, request, suitable, self.scorer, block)
-        ruled.rules = self.pod_rules
-        return ruled
+            kept = self._kept_scores(pod_class)
+            suitable = kept.about.suitable if kept else self._suitable_nodes(pod_class)
+            scores = found(self.node_table, pod_class, request, suitable, self.scorer, kept=kept)
+        if isinstance(scores, RuledNodeScores):
+            assert self.pod_rules is not None
+            scores.rules = self.pod_rules
+        return scores
+
+    def _kept_scores(self, pod_class: int) -> ClassAtOpen | None:
+        if self._nodes_at_open is None:
+            return None
+        return self._nodes_at_open.about(pod_class, lambda: self._suitable_nodes(pod_class))
+
+    def _suitable_nodes(self, pod_class: int) -> Mask:
+        return self.suitable_nodes(pod_class, self.node_table.ready)
 
     def is_bound_by_rules(self, pod_class: int) -> bool:
         """Whether it depends on other pods where pods of this class may go."""

@@ -22,6 +22,7 @@ class Binpack(Plugin):
 
     name = "binpack"
     scores_by_use = True
+    node_answers_last = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

@@ -23,6 +23,7 @@ class NodeOrder(Plugin):
 
     name = "nodeorder"
     scores_by_use = True
+    node_answers_last = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

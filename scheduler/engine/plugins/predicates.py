@@ -13,6 +13,7 @@ class Predicates(Plugin):
     """
 
     name = "predicates"
+    node_answers_last = True
 
     def suitable(self, pod_class: int) -> Mask | None:
         classes = self.session.snapshot.classes

@@ -24,6 +24,7 @@ class Scarcity(Plugin):
 
     name = "scarcity"
     scores_by_use = True
+    node_answers_last = True
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         super().__init__(arguments)

@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import Rows, Scores
+from scheduler.engine.state.kept_nodes import ClassAtOpen
 from scheduler.engine.state.leading_nodes import LeadingNodes
 
 Columns = Rows | slice | list[int]
@@ -123,6 +124,13 @@ def _change(amounts: Amounts, nodes: Places, request: Amounts, sign: int) -> Non
         amounts[:, list(counts)] += request[:, None] * (np.array(list(counts.values())) * sign)
 
 
+def _places(nodes: Rows, count: int) -> Columns:
+    """To read the columns of these of `count` nodes: all of them need not be picked."""
+    if len(nodes) == count:
+        return slice(None)
+    return nodes
+
+
 def copies(room: Amounts, request: Amounts) -> Amounts:
     """How many pods of this request each column of `room` takes, at least 0; `request` must ask for
     something.
@@ -154,6 +162,7 @@ class NodeScores:
         suitable: Mask,
         scorer: Scorer | None,
         block: Amounts | None = None,
+        kept: ClassAtOpen | None = None,
     ) -> None:
         self.node_table = node_table
         self.pod_class = pod_class
@@ -163,6 +172,7 @@ class NodeScores:
         self._block = (
             block  # what the pods must leave free for gangs that have a place in the future
         )
+        self._kept = kept  # what earlier sessions found out; not where there is a block
         self._scores: Scores | None = None  # not before they are asked for
         self._copies: Amounts | None = None  # likewise
         self._seen: dict[
@@ -199,11 +209,31 @@ class NodeScores:
         return future - self._block[:, nodes]
 
     def _write(self, scores: Scores, nodes: Rows) -> None:
-        is_all = len(nodes) == len(scores)
-        free = self._free(slice(None) if is_all else nodes)  # all of them need not be picked
-        fitting = nodes[fits(free, self.request)]
-        scores[nodes] = -np.inf
-        scores[fitting] = self._score(fitting)
+        places = _places(nodes, len(scores))
+        scores[nodes] = self._scores_of_fitting(
+            nodes, self._free(places), self.node_table.used[:, places]
+        )
+
+    def _scores_of_fitting(self, nodes: Rows, free: Amounts, used: Amounts) -> Scores:
+        """The score of each of these nodes, -inf where a pod does not fit.
+
+        `free` and `used` have a column for each of them.
+        """
+        scores = np.full(len(nodes), -np.inf)
+        fitting = np.flatnonzero(fits(free, self.request))
+        if len(fitting) < len(nodes):
+            used = used[:, fitting]
+        if self.scorer is None or not len(fitting):
+            scores[fitting] = 0.0
+        else:
+            scores[fitting] = self.scorer(self.pod_class, used, nodes[fitting])
+        return scores
+
+    def _scores_with(self, nodes: Rows, used: Amounts) -> Scores:
+        """The same if this is used on all nodes, and nothing is promised."""
+        places = _places(nodes, used.shape[1])
+        used = used[:, places]
+        return self._scores_of_fitting(nodes, self.node_table.allocatable[:, places] - used, used)
 
     def _score(self, nodes: Rows) -> Scores:
         if self.scorer is None or not len(nodes):
@@ -218,6 +248,11 @@ class NodeScores:
         """Whether any suitable node could hold the pod if it were empty; if not, nobody's going can
         help.
         """
+        if self._kept is None:
+            return self._fits_an_empty_node()
+        return self._kept.fits_an_empty_node(self._fits_an_empty_node)
+
+    def _fits_an_empty_node(self) -> bool:
         return bool((self.suitable & fits(self.node_table.allocatable, self.request)).any())
 
     @property
@@ -239,13 +274,23 @@ class NodeScores:
     def by_node(self) -> Scores:
         """Score by node, -inf where the pod does not fit now."""
         if self._scores is None:
-            self._scores = np.full(len(self.suitable), -np.inf)
+            self._scores = self._first_scores()
         seen = self._seen.get("scores")
         if seen != len(self.node_table.touched) and not self._follow_few(self._scores, seen):
             changed = self._changed_since("scores")
             self._write(self._scores, changed)
             self._leading_nodes.follow(self._scores, changed)
         return self._scores
+
+    def _first_scores(self) -> Scores:
+        """Those of the beginning of the session, where earlier sessions left them; else none are
+        known yet.
+        """
+        found = self._kept.scores(self._scores_with) if self._kept else None
+        if found is None:
+            return np.full(len(self.suitable), -np.inf)
+        self._seen["scores"] = 0
+        return found
 
     def _follow_few(self, scores: Scores, seen: int | None) -> bool:
         """Brings the scores up to date where only a few nodes changed, one by one."""
