@@ -87,18 +87,18 @@ class Capacity(SharePlugin):
         )
 
     def _tree_figures(self) -> TreeFigures:
-        """Those of the last session, if queues and cluster are the same and nothing was divided by
-        what queues ask for.
+        """Those of the last session, if queues and cluster are the same, with what has to be
+        divided anew.
         """
         kept = self.session.snapshot.found_of_queues
         key = ("capacity", self.fill_by_weight)
         total = self.session.total.tolist()
         if key in kept and kept[key][0] == total:
-            found: TreeFigures = kept[key][1]
-            return found
-        figures = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight).build()
-        if not figures.follow_requests:
-            kept[key] = (total, figures)
+            last: TreeFigures = kept[key][1]
+            figures = last.divided_anew(self.session.queue_tree, self.session.queue_usage.request)
+        else:
+            figures = HierarchyBuilder(self.session, fill_by_weight=self.fill_by_weight).build()
+        kept[key] = (total, figures)
         return figures
 
     def _refuse(self, violations: Mapping[int, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,13 +13,31 @@ from scheduler.engine.fair_share import fill_each, int_sum
 from scheduler.engine.session import Session
 from scheduler.engine.state.queue_quotas import beyond_guarantees
 from scheduler.engine.state.queue_specs import NO_LIMIT
+from scheduler.engine.state.queue_tree import SessionQueueTree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Children of one queue that divide what their siblings leave of its deserved by weight."""
+
+    parent: int
+    rows: Rows
+    weights: Amounts
+    floors: Amounts
+    taken: Amounts  # by those siblings
+
+    def divide(self, deserved: Amounts, ceilings: Amounts) -> None:
+        """Writes what each of them deserves, between its floor and its ceiling."""
+        left = np.maximum(0, deserved[self.parent] - self.taken)
+        deserved[self.rows] = fill_each(left, self.weights, self.floors, ceilings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeFigures:
     """Queues by resources. `violations` break a rule; `warnings` are for operators alone.
 
-    They `follow_requests` if queues divide something by what each of them asks for.
+    What the `families` deserve depends on what each queue asks for, within its limit: that is its
+    ceiling. Everything else follows from the queues and the cluster.
     """
 
     deserved: Amounts
@@ -28,7 +46,27 @@ class TreeFigures:
     limit: Amounts
     violations: Mapping[int, str]
     warnings: Sequence[tuple[int, str]]
-    follow_requests: bool
+    families: Sequence[Family]  # parents before their children
+    ceilings: Amounts
+
+    def divided_anew(self, queue_tree: SessionQueueTree, request: Amounts) -> TreeFigures:
+        """The same where queues ask for this: only families are divided of which a child asks for
+        something else, or whose parent deserves something else.
+        """
+        ceilings = np.minimum(request, self.limit)
+        others = np.flatnonzero((ceilings != self.ceilings).any(axis=1)).tolist()
+        if not others:
+            return self
+        concerned = {queue_tree.parent[row] for row in others}
+        deserved = self.deserved.copy()
+        for family in self.families:
+            if family.parent not in concerned:
+                continue
+            before = deserved[family.rows]
+            family.divide(deserved, ceilings[family.rows])
+            moved = (deserved[family.rows] != before).any(axis=1)
+            concerned.update(family.rows[moved].tolist())
+        return replace(self, deserved=deserved, ceilings=ceilings)
 
 
 class HierarchyBuilder:
@@ -54,6 +92,7 @@ class HierarchyBuilder:
         self.wished[self.queue_tree.root] = NO_LIMIT
         self.limit = np.zeros_like(self.capability)
         self.filled: set[int] = set()  # queues whose deserved was divided by weight
+        self.families: list[Family] = []
         self.violations: dict[int, str] = dict(self.queue_tree.broken)
         self.warnings: list[tuple[int, str]] = []
 
@@ -69,7 +108,8 @@ class HierarchyBuilder:
             limit=self.limit,
             violations=self.violations,
             warnings=self.warnings,
-            follow_requests=bool(self.filled),
+            families=self.families,
+            ceilings=np.minimum(self.session.queue_usage.request, self.limit),
         )
 
     def _root(self) -> None:
@@ -101,13 +141,11 @@ class HierarchyBuilder:
         by what each asks for and may have.
         """
         named = [row for row in children if self.specs[row].deserved]
-        left = (
-            np.maximum(0, self.deserved[parent] - self._sum(self.deserved, named))
-            if named
-            else self.deserved[parent]
-        )
+        taken = self._sum(self.deserved, named)
+        family = Family(parent, rows, self.weights[rows], self.guarantee[rows], taken)
+        self.families.append(family)
         ceilings = np.minimum(self.session.queue_usage.request[rows], self.limit[rows])
-        self.deserved[rows] = fill_each(left, self.weights[rows], self.guarantee[rows], ceilings)
+        family.divide(self.deserved, ceilings)
         self.owns[rows] = self.session.queue_usage.dims & (self.session.total > 0)
         self.filled.update(rows.tolist())
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.queues import DequeueStrategy
 from scheduler.domain.resources import Resources
 from scheduler.domain.snapshot import Snapshot
 from scheduler.domain.tables import Times
@@ -104,6 +105,12 @@ class QueueSpecs:
             for row, queue in enumerate(self._queue_tree.queues)
         )
         return np.array([*leaves, False], dtype=np.bool_)
+
+    @cached_property
+    def strict(self) -> Mask:
+        """Queues that are first in, first out; the last entry stands for "no queue"."""
+        strict = (spec.dequeue_strategy is DequeueStrategy.FIFO for spec in self._specs)
+        return np.array([*strict, False], dtype=np.bool_)
 
     @cached_property
     def reclaimable_leaves(self) -> Mask:

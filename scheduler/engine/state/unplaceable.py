@@ -8,7 +8,6 @@ import numpy as np
 
 from scheduler.domain.codes import StatusCode
 from scheduler.domain.nodes import Mask
-from scheduler.domain.queues import DequeueStrategy
 from scheduler.domain.tables import Rows
 
 if TYPE_CHECKING:
@@ -30,19 +29,11 @@ def beyond_all_nodes(session: Session) -> Mask:
     )
     if not session.needs_whole_gangs or not found.any():
         return np.zeros(len(groups), dtype=np.bool_)
-    found &= ~_strict_queues(session)[groups.queue]
+    found &= ~session.specs.strict[groups.queue]
     waiting = np.flatnonzero(pods.status == StatusCode.PENDING)
     found[pods.group[waiting[_fits_somewhere(session, waiting)]]] = False
     found[pods.group[waiting[pods.reserved_node[waiting] >= 0]]] = False
     return found
-
-
-def _strict_queues(session: Session) -> Mask:
-    """The last entry stands for "no queue"."""
-    strict = (
-        queue.spec.dequeue_strategy is DequeueStrategy.FIFO for queue in session.queue_tree.queues
-    )
-    return np.array([*strict, False], dtype=np.bool_)
 
 
 def _fits_somewhere(session: Session, waiting: Rows) -> Mask:
