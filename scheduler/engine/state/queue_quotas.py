@@ -76,8 +76,15 @@ class Quotas:
 
     @cached_property
     def nominal(self) -> Amounts:
-        """The nominal share of each queue."""
-        return nominal_shares(self.queue_usage.queue_tree, self.total)
+        """The nominal share of each queue: those of the last session, if tree and cluster are the
+        same.
+        """
+        queue_tree = self.queue_usage.queue_tree
+        kept = queue_tree.nominal_shares
+        if kept is None or (kept[0] != self.total).any():
+            kept = (self.total.copy(), nominal_shares(queue_tree, self.total))
+            queue_tree.nominal_shares = kept
+        return kept[1]
 
     @cached_property
     def deserved_rows(self) -> list[list[int]]:

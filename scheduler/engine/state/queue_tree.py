@@ -34,6 +34,8 @@ class SessionQueueTree:
         for row, parent in enumerate(self.parent):
             if parent >= 0:
                 self.children[parent].append(row)
+        # Of a cluster with so much: `Quotas.nominal`
+        self.nominal_shares: tuple[Amounts, Amounts] | None = None
         self._paths = [self._path(row) for row in range(len(self.queues))]
         self._path_rows: list[Rows] = [np.array(path, dtype=np.intp) for path in self._paths]
 
