@@ -98,6 +98,7 @@ ALLOWED: dict[str, str] = {
     "scheduler/engine/plugin.py:*": "the questions that a plugin may answer; asked by name",
     "scheduler/engine/plugins/*:*": "answers to those questions; asked by name",
     "scheduler/engine/state/queue_specs.py:writeable": "a flag of a numpy array",
+    "scheduler/engine/state/kept_nodes.py:writeable": "a flag of a numpy array",
     "scheduler/models/record.py:message_digest": "a column that statements name in texts",
     "scheduler/models/session.py:fencing_token": "a column, kept to be looked at after a failure",
     "scheduler/models/workload.py:half_bound_since": "a column that only queries name",
