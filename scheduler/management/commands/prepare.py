@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, call_command
+from django.db import connection
 
 from scheduler.management.database import (
     check_cluster_is_the_same,
@@ -14,6 +15,7 @@ from scheduler.management.database import (
     check_database_not_newer,
     problems_in_words,
 )
+from scheduler.models.first_schema import make_first_tables
 from scheduler.services.accounts.cli_token import ensure_cli_token
 from scheduler.services.demo.setup import FirstStart, first_start
 from scheduler.supervisor.problems import StartError
@@ -42,6 +44,7 @@ class Command(BaseCommand):
 
 
 def _prepare() -> FirstStart:
+    make_first_tables(connection)
     call_command("migrate", interactive=False, verbosity=0)
     check_cluster_is_the_same()
     made = first_start()
