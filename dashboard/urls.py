@@ -29,6 +29,7 @@ urlpatterns = [
     path("queues/", queues.queues, name="queues"),
     path("queues/-/new/", queue_edit.new, name="queue-new"),
     path("queues/-/names.json", queues.names, name="queue-names"),
+    path("queues/-/rows.json", queues.live_rows, name="queue-rows"),
     path("queues/-/folded/", queues.folded, name="queue-folded"),
     path("queues/-/pinned/", queues.pinned, name="queue-pinned"),
     path("queues/-/compare/", queue_compare.compare, name="queue-compare"),

@@ -40,13 +40,24 @@ class PresentedRow(dict[str, Any]):
         self.drawn: dict[object, str] = {}
 
 
-_last: dict[str, PresentedRow] = {}
-"""The rows of the last call, by queue. Most of them are the same in the next one."""
+_last: tuple[QueueBoard | None, dict[str, PresentedRow]] = (None, {})
+"""The board of the last call, and its rows by queue. Most of them are the same in the next one."""
 
 
 def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
     """Every queue's row by name, in tree order. An unchanged row is the same object as before."""
     global _last
+    last_board, last_rows = _last
+    if board == last_board:
+        return last_rows
+    rows = _present_board(board, last_rows)
+    _last = (board, rows)
+    return rows
+
+
+def _present_board(
+    board: QueueBoard, before: Mapping[str, PresentedRow]
+) -> dict[str, PresentedRow]:
     resources = tuple(page_resources(board))
     limits = _limits(board, resources)
     largest = _largest_limits(limits, len(resources))
@@ -55,11 +66,10 @@ def present_queues(board: QueueBoard) -> dict[str, PresentedRow]:
     fresh = {}
     for row in board.rows:
         source = (row, limits[row.name], lent.get(row.name, nothing), resources, largest)
-        presented = _last.get(row.name)
+        presented = before.get(row.name)
         if presented is None or presented.source != source:
             presented = PresentedRow(_present_queue(*source), source)
         fresh[row.name] = presented
-    _last = fresh
     return fresh
 
 

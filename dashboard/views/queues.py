@@ -104,10 +104,7 @@ def _render_table(request: HttpRequest, context: dict[str, Any]) -> HttpResponse
     A template would copy megabytes from block to block.
     """
     rows = context["rows"]
-    mark = ""
-    if rows:
-        mark = _ROWS
-    page = render_to_string("queues/tree.html", {**context, "rows": mark}, request)
+    page = render_to_string("queues/tree.html", {**context, "rows": _ROWS}, request)
     head, _, tail = page.partition(_ROWS)
     parts = (head.encode(), rows.encode(), tail.encode())
     return HttpResponse(b"".join(parts), status=status_for(context["problems"]))
@@ -132,7 +129,10 @@ def _table_context(
     resources: list[str],
     chosen: str,
 ) -> dict[str, Any]:
-    """All rows, also those that a search or a fold hides: the page's script shows them later."""
+    """In a tree the rows that are shown now. The live connection gives the script the others.
+
+    Where somebody chose the order, the script could not put them in it, so they are all here.
+    """
     seen = access(request).visible
     presented = present_queues(board)
     rows: list[Row] = list(presented.values())
@@ -160,6 +160,8 @@ def _table_context(
         absolute=request.GET.get("scale") == "absolute",
     )
     ordered = _in_order(board, rows, view, sort)
+    if view == "tree" and sort == "name":
+        ordered = [row for row in ordered if row["name"] not in hidden]
     text_words = []
     for field in TEXTS:
         text_words.append(FIELDS[field].split(", ", 1))
@@ -314,6 +316,18 @@ def pinned(request: HttpRequest) -> HttpResponse:
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
     return HttpResponseRedirect(next_url(request, reverse("queues")))
+
+
+@require_safe
+@page
+def live_rows(request: HttpRequest) -> HttpResponse:
+    """For a tree whose live connection is not there yet: the rows that it will bring."""
+    seen = access(request).visible
+    rows = []
+    for name, row in present_queues(queue_rows()).items():
+        if seen is None or name in seen:
+            rows.append(row)
+    return JsonResponse({"rows": rows})
 
 
 @require_safe

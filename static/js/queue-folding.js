@@ -17,10 +17,14 @@ export class Folding {
 
   isFolded(element) {
     if (!element.hasAttribute("aria-expanded")) return false;
-    const { key } = element.dataset;
+    return this.isFoldedAt(element.dataset.key, Number(element.getAttribute("aria-level")));
+  }
+
+  /** Of a queue with others below it. */
+  isFoldedAt(key, level) {
     if (this.folded.has(key)) return true;
     if (this.levels === ALL_LEVELS || this.unfolded.has(key)) return false;
-    return Number(element.getAttribute("aria-level")) >= this.levels;
+    return level >= this.levels;
   }
 
   /** What was folded and unfolded by hand no longer counts. */

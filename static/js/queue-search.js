@@ -3,7 +3,7 @@
 
 const known = JSON.parse(document.getElementById("search-words")?.textContent ?? "{}");
 
-/** What is typed, as terms that must all hold.
+/** What is typed, as terms that must all hold. Without `names`, any name may be that of a queue.
  *
  * A word that is not known, or not yet (somebody may be typing it), is told and asks for nothing.
  */
@@ -19,9 +19,29 @@ export function readSearch(text, names) {
   return { terms, problems };
 }
 
-/** Whether a row is asked for. `above` gives the names on the way up from it, its own first. */
-export function isFound(element, terms, above) {
-  return terms.every((term) => holds(element, term, above) !== term.negated);
+/** Whether a queue is asked for. `above` gives the names on the way up from it, its own first. */
+export function isFound(facts, terms, above) {
+  return terms.every((term) => holds(facts, term, above) !== term.negated);
+}
+
+/** What a search looks at, of a row that is in the page. */
+export function factsOfElement(element) {
+  const { key, parent, is } = element.dataset;
+  return {
+    key,
+    parent,
+    is: is.split(" "),
+    get state() {
+      return element.querySelector(".state").dataset.state;
+    },
+    text: (field) => element.querySelector(`[data-text="${field}"]`).textContent,
+  };
+}
+
+/** The same of a row as the server sends it. */
+export function factsOfRow(row) {
+  const { key, parent, is, state } = row;
+  return { key, parent, is, state, text: (field) => row[field] };
 }
 
 function readWord(word) {
@@ -46,7 +66,7 @@ function problemOf({ field, values }, names) {
 
 function isKnown(field, value, names) {
   if (known.texts.includes(field)) return true;
-  if (field === "below") return names.has(value);
+  if (field === "below") return !names || names.has(value);
   if (field === "is") return known.is.includes(value);
   return known.state.some((state) => state.startsWith(value));
 }
@@ -64,22 +84,19 @@ function unknownValue(field, value) {
   return `“${field}:${value}” is not known. There are ${words.join(", ")}.`;
 }
 
-function holds(element, { field, values }, above) {
-  if (field === "is") {
-    const qualities = element.dataset.is.split(" ");
-    return values.some((value) => qualities.includes(value));
-  }
+function holds(facts, { field, values }, above) {
+  if (field === "is") return values.some((value) => facts.is.includes(value));
   if (field === "state") {
-    const state = element.querySelector(".state").dataset.state.toLowerCase();
+    const state = facts.state.toLowerCase();
     return values.some((value) => state.startsWith(value));
   }
   if (field === "below") {
-    const names = above(element);
+    const names = above(facts);
     return values.some((value) => names.includes(value));
   }
   if (known.texts.includes(field)) {
-    const text = element.querySelector(`[data-text="${field}"]`).textContent.toLowerCase();
+    const text = facts.text(field).toLowerCase();
     return values.some((value) => text.includes(value));
   }
-  return element.dataset.key.toLowerCase().includes(values[0]);
+  return facts.key.toLowerCase().includes(values[0]);
 }

@@ -1,8 +1,9 @@
 // The live queue tree: rows with a key, patched cell by cell. Rows never jump on an update.
 
 import { Folding } from "./queue-folding.js";
+import { HeldRows } from "./queue-held.js";
 import { patchRow } from "./queue-row.js";
-import { isFound, readSearch } from "./queue-search.js";
+import { factsOfElement, isFound, readSearch } from "./queue-search.js";
 import { watchSelection } from "./selection.js";
 import { watchPath, watchWidth } from "./tree-tools.js";
 
@@ -30,6 +31,7 @@ function followPinned(live) {
 
 class QueueTable {
   #rows = new Map(); // name -> element
+  #held = new HeldRows(); // those that nobody has seen yet
 
   constructor(table, template) {
     this.table = table;
@@ -44,6 +46,8 @@ class QueueTable {
     this.terms = []; // what is searched for; null after a search that the server refused
     this.problems = [];
     for (const element of this.body.rows) this.#rows.set(element.dataset.key, element);
+    this.count = Number(table.dataset.count ?? this.#rows.size);
+    this.isComplete = this.count === this.#rows.size;
     this.#readQuery();
     if (this.problems.length) this.terms = null;
     this.#show();
@@ -59,6 +63,7 @@ class QueueTable {
     const moved = mine.filter((row) => this.#put(row, !isSnapshot));
     const left = isSnapshot ? this.#missing(mine) : [...gone, ...this.#movedAway(rows)];
     for (const name of left) this.#remove(name);
+    if (isSnapshot && !this.isComplete) this.#becomeComplete();
     if (moved.length || left.length) this.#arrange();
     else if (this.isSearching) this.#show(); // a row may have come to match, or ceased to
   }
@@ -68,11 +73,13 @@ class QueueTable {
     this.query = query.trim();
     this.#readQuery();
     this.#show();
+    this.#askForAll();
   }
 
   openLevels(levels) {
     this.folding.openLevels(levels);
     this.#show();
+    this.#askForAll();
   }
 
   /** The rows that are asked for themselves, without those that only lead there. */
@@ -86,7 +93,7 @@ class QueueTable {
   }
 
   get size() {
-    return this.#rows.size;
+    return this.isComplete ? this.#rows.size + this.#held.size : this.count;
   }
 
   /** Bring a row to the top of what is in sight, and the keyboard to it. */
@@ -104,14 +111,41 @@ class QueueTable {
     if (!isParent || this.isSearching) return; // a search shows what it finds, folded or not
     this.folding.toggle(element, open);
     this.#show();
+    this.#askForAll();
+  }
+
+  /** The page comes with the rows that it shows, and the live connection gives the others. Who
+   * cannot wait for it, or has none, gets them here.
+   */
+  async #askForAll() {
+    if (this.isComplete || this.isAsking) return;
+    this.isAsking = true;
+    try {
+      const answer = await fetch("/queues/-/rows.json");
+      const { rows } = await answer.json();
+      if (!this.isComplete) this.take({ type: "snapshot", rows, gone: [] });
+    } catch {
+      // The server is away: the live connection brings them when it is back.
+    }
+    this.isAsking = false;
+  }
+
+  #becomeComplete() {
+    this.isComplete = true;
+    if (this.terms) this.#readQuery(); // now it is known which names there are
   }
 
   /** A word that is still being typed asks for nothing; the server refuses one that was sent. */
   #readQuery() {
-    const names = new Set([...this.#rows.keys()].map((name) => name.toLowerCase()));
+    const names = this.isComplete ? this.#namesInSmallLetters() : null;
     const { terms, problems } = readSearch(this.query, names);
     this.terms = terms;
     this.problems = problems;
+  }
+
+  #namesInSmallLetters() {
+    const names = [...this.#rows.keys(), ...this.#held.names()];
+    return new Set(names.map((name) => name.toLowerCase()));
   }
 
   #belongs(row) {
@@ -121,24 +155,82 @@ class QueueTable {
 
   /** Rows of this table that hang below another queue now. */
   #movedAway(rows) {
-    const away = rows.filter((row) => this.#rows.has(row.key) && !this.#belongs(row));
+    const isHere = (name) => this.#rows.has(name) || this.#held.has(name);
+    const away = rows.filter((row) => isHere(row.key) && !this.#belongs(row));
     return away.map((row) => row.key);
   }
 
   #missing(rows) {
     const names = new Set(rows.map((row) => row.key));
-    return [...this.#rows.keys()].filter((name) => !names.has(name));
+    return [...this.#rows.keys(), ...this.#held.names()].filter((name) => !names.has(name));
   }
 
   /** Gives whether the row is new or hangs elsewhere now. */
   #put(row, flash) {
-    const known = this.#rows.get(row.key);
-    const element = known ?? this.template.content.firstElementChild.cloneNode(true);
-    const level = this.isTree ? row.depth + 1 : this.#flatLevel(row);
-    const isMoved = !known || isElsewhere(element, row.parent, level);
-    this.#rows.set(row.key, element);
-    patchRow(element, row, { level, flash, isNew: !known });
+    const element = this.#rows.get(row.key);
+    if (!element) return this.#held.put(row, flash);
+    const level = this.#levelOf(row);
+    const isMoved = isElsewhere(element, row.parent, level);
+    patchRow(element, row, { level, flash, isNew: false });
     return isMoved;
+  }
+
+  #levelOf(row) {
+    return this.isTree ? row.depth + 1 : this.#flatLevel(row);
+  }
+
+  /** Make elements of the rows that are shown now, and put them in their places. */
+  #takeOut(search) {
+    const above = this.#heldAboveElements();
+    const isTaken = (row) => above.has(row.key) || this.#isToBeShown(row, search);
+    const taken = this.#held.take(isTaken);
+    for (const { row, flash } of taken) {
+      const element = this.template.content.firstElementChild.cloneNode(true);
+      this.#rows.set(row.key, element);
+      patchRow(element, row, { level: this.#levelOf(row), flash, isNew: true });
+    }
+    if (taken.length) this.#placeRows();
+  }
+
+  /** A queue that moved keeps its element, and so its new parents need theirs. */
+  #heldAboveElements() {
+    const names = new Set();
+    for (const element of this.#rows.values()) {
+      let at = element.dataset.parent;
+      while (this.#held.has(at) && !names.has(at)) {
+        names.add(at);
+        at = this.#held.get(at).parent;
+      }
+    }
+    return names;
+  }
+
+  #isToBeShown({ key, parent }, search) {
+    if (search) return search.found.has(key) || search.ways.has(key);
+    return !this.isTree || !this.#isFoldedAbove(parent);
+  }
+
+  #isFoldedAbove(name) {
+    const seen = new Set(); // a tree that is not valid may go in circles
+    let at = name;
+    while (at && !seen.has(at)) {
+      if (this.#isFoldedRow(at)) return true;
+      seen.add(at);
+      at = this.#rows.get(at)?.dataset.parent ?? this.#held.get(at)?.parent;
+    }
+    return false;
+  }
+
+  #isFoldedRow(name) {
+    const element = this.#rows.get(name);
+    if (element) return this.folding.isFolded(element);
+    const row = this.#held.get(name);
+    return Boolean(row) && !row.leaf && this.folding.isFoldedAt(name, row.depth + 1);
+  }
+
+  #factsOf(name) {
+    const element = this.#rows.get(name);
+    return element ? factsOfElement(element) : this.#held.factsOf(name);
   }
 
   /** Rows of one queue's children and pinned rows stand side by side. */
@@ -148,6 +240,7 @@ class QueueTable {
   }
 
   #remove(name) {
+    this.#held.remove(name);
     const element = this.#rows.get(name);
     if (!element) return;
     if (element.contains(document.activeElement)) this.#step(element, 1);
@@ -157,9 +250,13 @@ class QueueTable {
 
   /** A flat table keeps the order it was sorted in; new rows come last. */
   #arrange() {
+    this.#placeRows();
+    this.#show();
+  }
+
+  #placeRows() {
     if (this.isTree) this.#arrangeTree();
     else this.#appendNew();
-    this.#show();
   }
 
   #appendNew() {
@@ -199,6 +296,7 @@ class QueueTable {
   /** Hide what folds hide; while something is searched for, what is not asked for. */
   #show() {
     const search = this.isSearching ? this.#search() : null;
+    this.#takeOut(search);
     const closed = new Set(); // folded, or below a row that is
     for (const element of this.body.rows) {
       const { key, parent } = element.dataset;
@@ -215,33 +313,33 @@ class QueueTable {
   #search() {
     const found = new Set();
     const ways = new Set();
-    for (const [name, element] of this.#rows) {
-      if (this.#isFound(element)) found.add(name);
+    for (const name of [...this.#rows.keys(), ...this.#held.names()]) {
+      if (this.#isFound(name)) found.add(name);
     }
     if (!this.isTree) return { found, ways };
     for (const name of found) this.#addWay(name, found, ways);
     return { found, ways };
   }
 
-  #isFound(element) {
-    return this.terms && isFound(element, this.terms, (row) => this.#namesAbove(row));
+  #isFound(name) {
+    return this.terms && isFound(this.#factsOf(name), this.terms, (facts) => this.#above(facts));
   }
 
   #addWay(name, found, ways) {
-    let at = this.#parentOf(this.#rows.get(name));
-    while (at && !ways.has(at.dataset.key)) {
-      if (!found.has(at.dataset.key)) ways.add(at.dataset.key);
-      at = this.#parentOf(at);
+    let at = this.#factsOf(this.#factsOf(name).parent);
+    while (at && !ways.has(at.key)) {
+      if (!found.has(at.key)) ways.add(at.key);
+      at = this.#factsOf(at.parent);
     }
   }
 
-  /** The row's own name first, in small letters. A tree that is not valid may go in circles. */
-  #namesAbove(element) {
+  /** The queue's own name first, in small letters. A tree that is not valid may go in circles. */
+  #above(facts) {
     const names = [];
-    let at = element;
-    while (at && !names.includes(at.dataset.key.toLowerCase())) {
-      names.push(at.dataset.key.toLowerCase());
-      at = this.#parentOf(at);
+    let at = facts;
+    while (at && !names.includes(at.key.toLowerCase())) {
+      names.push(at.key.toLowerCase());
+      at = this.#factsOf(at.parent);
     }
     return names;
   }

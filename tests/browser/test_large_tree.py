@@ -83,6 +83,77 @@ def test_it_opens_as_far_as_it_fits_and_to_the_level_that_is_chosen(signed_in: O
     expect(shown(page)).to_have_count(14)
 
 
+def test_a_page_is_as_large_as_what_it_shows(signed_in: Opens, act: Acts):
+    page = live(signed_in("/queues/"))
+    in_page = page.locator("#queue-tree tbody tr")
+    expect(in_page).to_have_count(14)
+    expect(page.locator("[data-live-count]").first).to_have_text("268")
+
+    row(page, "division-0").locator(".twisty").click()
+
+    expect(in_page).to_have_count(19)
+    names = in_page.evaluate_all("rows => rows.map((row) => row.dataset.key)")
+    at = names.index("division-0")
+    assert names[at + 1 : at + 7] == [
+        *(f"division-0-team-{team}" for team in range(5)),
+        "division-1",
+    ]
+
+
+def test_what_changed_below_a_fold_is_true_when_it_is_unfolded(signed_in: Opens, act: Acts):
+    def change() -> None:
+        with transaction.atomic():
+            Queue.objects.filter(name="division-0-team-1").update(weight=77)
+            Queue.objects.filter(name="division-0-team-2").delete()
+            notify.queues_changed()
+
+    def leave_only_the_third() -> None:
+        Queue.objects.filter(name__startswith="division-0-team-2-").delete()
+
+    page = signed_in("/queues/")
+    act(leave_only_the_third)
+    live(page)
+    act(change)
+    expect(page.locator("[data-live-count]").first).to_have_text("263")
+
+    row(page, "division-0").locator(".twisty").click()
+
+    expect(row(page, "division-0-team-1").locator("[data-f=weight]")).to_have_text("77")
+    expect(row(page, "division-0-team-2")).to_have_count(0)
+
+
+def test_a_queue_that_moves_below_a_fold_is_found_there(signed_in: Opens, act: Acts):
+    def move(name: str, below: str) -> None:
+        with transaction.atomic():
+            Queue.objects.filter(name=name).update(parent=Queue.objects.get(name=below))
+            notify.queues_changed()
+
+    page = live(signed_in("/queues/"))
+    act(move, "default", "division-0-team-1")
+    expect(row(page, "default")).to_be_hidden()
+
+    row(page, "division-0").locator(".twisty").click()
+    row(page, "division-0-team-1").locator(".twisty").click()
+
+    expect(row(page, "default")).to_be_visible()
+    expect(row(page, "default")).to_have_attribute("aria-level", "4")
+    assert row(page, "default").get_attribute("data-parent") == "division-0-team-1"
+
+
+def test_without_the_live_connection_a_branch_unfolds_and_a_search_finds(
+    signed_in: Opens, console: Any
+):
+    page = signed_in("/accounts/login/")
+    page.route_web_socket("**/ws/**", lambda socket: socket.close())
+    page.goto("/queues/")
+
+    row(page, "division-0").locator(".twisty").click()
+
+    expect(row(page, "division-0-team-0")).to_be_visible()
+    page.get_by_label("Search queues").fill("division-7-team-3")
+    expect(page.locator("[data-found]").first).to_have_text("5")
+
+
 def test_without_javascript_the_levels_are_links(signed_in: Opens):
     page = signed_in("/queues/", java_script_enabled=False)
     expect(shown(page)).to_have_count(14)

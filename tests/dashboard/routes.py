@@ -171,6 +171,7 @@ NO_PAGES = {
     # data
     "pod-log",
     "queue-names",
+    "queue-rows",
     "queue-history",
     "queue-history-csv",
     "loan-history",

@@ -145,6 +145,7 @@ def test_exports_leave_them_out(ruth: Client, have: Have):
         ("/api/v1/fairness/", "text/csv"),
         ("/insights/loans/history.csv", "*/*"),
         ("/queues/-/names.json", "*/*"),
+        ("/queues/-/rows.json", "*/*"),
     ):
         answer = ruth.get(path, headers={"accept": kind})
         assert answer.status_code == 200, path

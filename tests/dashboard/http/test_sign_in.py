@@ -92,6 +92,7 @@ def test_pages_carry_a_policy_that_forbids_inline_script_and_foreign_sources(cli
         "/account/",
         "/api/v1/queues/",
         "/queues/-/names.json",
+        "/queues/-/rows.json",
         "/queues/no-such/",
         "/audit/",
     ],

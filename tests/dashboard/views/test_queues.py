@@ -61,6 +61,7 @@ class TestWhoSeesWhat:
             "/queues/?view=table",
             "/queues/?view=map",
             "/queues/-/names.json",
+            "/queues/-/rows.json",
             "/queues/vision/",
         ],
     )
