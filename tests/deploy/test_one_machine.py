@@ -29,7 +29,7 @@ PROCESSES = {
     "worker": "-Q default",
     "beat": " beat ",
 }
-_COMMAND = re.compile(r"^\.venv/bin/python (-m (?:uvicorn|celery) .+)$", re.MULTILINE)
+_COMMAND = re.compile(r"^\.venv/bin/python (-m (?:uvicorn|dashboard\.worker) .+)$", re.MULTILINE)
 
 
 def documented() -> dict[str, list[str]]:
