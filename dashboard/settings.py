@@ -303,6 +303,8 @@ SCHEDULER = {
     "sign_on": sign_on(),
     # Of one core, for looking ahead to when waiting gangs start; 0 turns it off.
     "forecast_share": env.float("FORECAST_SHARE", default=0.05),
+    # For sessions that can be run again; what is older is thinned out to fit.
+    "replay_megabytes": env.int("REPLAY_MEGABYTES", default=64),
     # How long each table keeps its rows, for example KEEP_HOURS="decisions=2;sessions=24"
     # (see services/records/retention.py).
     "keep_hours": env("KEEP_HOURS", cast={"value": float}, default={}),

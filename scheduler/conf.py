@@ -259,7 +259,7 @@ class SchedulerConf:
     lease_seconds: float = 30.0
     demo: bool = True
     check_sums_every: int = 60  # sessions between two checks of the resident snapshot's sums
-    scenarios_kept: int = 30  # sessions that can be replayed
+    replay_megabytes: int = 64  # for sessions that can be replayed
     scenario_pods: int = 5_000  # above this many pods a session is kept only when asked for
     # retention by table, where it is not the usual one
     keep_hours: Mapping[str, float] = field(default_factory=dict)

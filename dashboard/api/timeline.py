@@ -30,7 +30,7 @@ from dashboard.present.cluster_timeline import (
     window_of,
 )
 from scheduler.domain.cluster_timeline import LANES, Window
-from scheduler.selectors.records.cluster_timeline import Asked, marks_in, moment_at
+from scheduler.selectors.records.cluster_timeline import Asked, Moment, marks_in, moment_at
 
 _MOMENT = {"type": "string", "format": "date-time"}
 
@@ -110,4 +110,15 @@ def _session_at(text: str) -> dict[str, Any] | None:
         "evictions": found.session.counts.get("evictions", 0),
         "policyVersion": found.session.policy_id,
         "kept": found.is_kept,
+        "nearestKept": _nearest(found),
+    }
+
+
+def _nearest(moment: Moment) -> dict[str, Any] | None:
+    """The nearest session that can be run again, where this one cannot."""
+    if moment.nearest is None:
+        return None
+    return {
+        "number": moment.nearest.session_number,
+        "startedAt": iso_time(moment.nearest.created_at),
     }

@@ -32,6 +32,7 @@ from scheduler.selectors.records.feeds import (
     sessions_for,
     victims_of,
 )
+from scheduler.selectors.sessions.kept import nearest_kept
 from scheduler.services.sessions.replay import NotKept, keep_next_sessions, scenario_text
 from scheduler.services.sessions.requests import pause_scheduling, resume_scheduling, set_period
 
@@ -180,10 +181,12 @@ def session(request: HttpRequest, number: int) -> HttpResponse:
     victims = []
     for row in victims_of(found, seen):
         victims.append(_victim(request, row))
+    is_kept = number in kept_sessions([number])
     context = {
         "session": found,
         "message": visibility_of(request).cluster_words(found.message),
-        **_row(found, number in kept_sessions([number])),
+        **_row(found, is_kept),
+        "nearest": [] if is_kept else nearest_kept(number),
         "all_parts": _all_parts(found),
         "counts": counts,
         "decisions": decisions_of(found, seen),

@@ -6,24 +6,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 
 from scheduler.domain.plans import counted
 from scheduler.scenarios.files import read_scenarios
+from scheduler.selectors.sessions.kept import kept_sessions
 from scheduler.selectors.sessions.quality import (
     LONGEST_WHOLE_SPAN,
     Quality,
     quality_between,
 )
-from scheduler.services.sessions.replay import kept_sessions, scenario_text
+from scheduler.services.sessions.replay import scenario_text
 from scheduler.simulation.runs import Rest, run_to_rest
 
 _TOO_LONG = (
     "  Jobs that ended more than an hour ago may be deleted by now. Their pods are not counted\n"
     "  above, so more time was useful than is shown. Look back for an hour at most."
 )
+
+
+_MOST_RESTS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,9 @@ def figures_of_the_last(minutes: float) -> Quality:
 
 
 def rests_of_kept_sessions(sessions: int) -> list[SessionRest]:
-    """Each kept session is run forward under its own policy, oldest first."""
+    """The newest kept sessions are run forward, each under its own policy, oldest first."""
     found = []
-    for row in kept_sessions().order_by("session_number"):
+    for row in reversed(kept_sessions()[:_MOST_RESTS]):
         number = row.session_number
         (scenario,) = read_scenarios(scenario_text(number), f"session {number}")
         found.append(SessionRest(number, run_to_rest(scenario.cluster, scenario.policy, sessions)))

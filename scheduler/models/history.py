@@ -60,13 +60,14 @@ class LoanSample(models.Model):
 
 class SavedScenario(models.Model):
     """A session's snapshot and policy, compressed, as a scenario file: replaying it gives the same
-    outcome.
+    outcome. One that `stays` evicted something, or was asked for: it is not thinned out.
     """
 
     session_number = models.PositiveBigIntegerField(primary_key=True)
     created_at = models.DateTimeField()
     content = models.BinaryField()
     outcome_digest = models.CharField(max_length=64, blank=True, default="")
+    stays = models.BooleanField(default=False, db_default=False)
 
     def __str__(self) -> str:
         return f"session {self.session_number}"

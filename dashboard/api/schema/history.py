@@ -297,6 +297,9 @@ ClusterTimeline = object_shape(
             evictions=s.IntegerField(),
             policyVersion=s.IntegerField(allow_null=True),
             kept=s.BooleanField(help_text="it can be run again"),
+            nearestKept=shape(
+                "NearestKeptSession", number=s.IntegerField(), startedAt=maybe_moment()
+            )(allow_null=True, help_text="where it cannot: the nearest session that can"),
         )(allow_null=True, help_text="the last that began before `at`"),
         marks=shape(
             "TimelineMark",

@@ -72,11 +72,21 @@ def _print_session(session: Row | None) -> None:
     if session is None:
         output.line("No session from before that moment is kept.")
         return
-    kept = ""
-    if session["kept"]:
-        kept = f"; manage.py replay {session['number']} runs it again"
     output.line(
         f"Session {session['number']} of {output.clock(session['startedAt'])}: "
-        f"{session['binds']} placements, {session['evictions']} evictions{kept}"
+        f"{session['binds']} placements, {session['evictions']} evictions; "
+        f"{_how_to_run_it_again(session)}"
     )
     output.line()
+
+
+def _how_to_run_it_again(session: Row) -> str:
+    if session["kept"]:
+        return f"manage.py replay {session['number']} runs it again"
+    nearest = session["nearestKept"]
+    if nearest is None:
+        return "it is not kept for a replay, and no other session is"
+    when = output.clock(nearest["startedAt"])
+    return (
+        f"it is not kept for a replay, the nearest that is: session {nearest['number']} of {when}"
+    )

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.db.models.functions import Length
 
 from scheduler.management.console import console_for, print_run
 from scheduler.scenarios.reports import outcome_document
+from scheduler.selectors.sessions.kept import kept_sessions
 from scheduler.services.sessions.replay import (
     NotKept,
     Replayed,
     keep_next_sessions,
-    kept_sessions,
     replay,
     scenario_text,
 )
@@ -74,10 +75,10 @@ class Command(BaseCommand):
             self.stdout.write(f"The next {count} sessions will be kept.")
 
     def _list(self) -> None:
-        for row in kept_sessions():
-            began = f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"
-            size = f"{len(row.content):>9,} bytes"
-            self.stdout.write(f"{row.session_number:>8}  {began}  {size}")
+        rows = kept_sessions().values_list("session_number", "created_at", Length("content"))
+        for number, began_at, size in rows:
+            began = f"{began_at:%Y-%m-%d %H:%M:%S} UTC"
+            self.stdout.write(f"{number:>8}  {began}  {size:>9,} bytes")
 
     def _save(self, number: int, path: str) -> None:
         try:

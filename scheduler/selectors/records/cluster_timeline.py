@@ -40,6 +40,7 @@ from scheduler.selectors.jobs.gangs import WAITING
 from scheduler.selectors.queues.objects import names_in_records
 from scheduler.selectors.queues.reused_names import records_of
 from scheduler.selectors.records.feeds import deeds_alone
+from scheduler.selectors.sessions.kept import kept_sessions, nearest_kept
 
 _OF_THE_CLUSTER = ("Node", "Policy", "Cluster")
 """Kinds that belong to no queue: whoever may see any queue may know of them."""
@@ -329,15 +330,18 @@ def _planned(asked: Asked, now: datetime) -> Iterable[Mark]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The last session that began before a moment, and whether it can be run again."""
+    """The last session that began before a moment, whether it can be run again, and where it
+    cannot, the session nearest to it that can.
+    """
 
     at: datetime
     session: SchedulingSession
     is_kept: bool
+    nearest: SavedScenario | None = None
 
 
 def moment_at(at: datetime) -> Moment | None:
-    """None where no session is kept from before. Two queries."""
+    """None where no session is kept from before. At most four queries."""
     session = (
         SchedulingSession.objects.filter(started_at__lte=at)
         .select_related("policy")
@@ -346,5 +350,14 @@ def moment_at(at: datetime) -> Moment | None:
     )
     if session is None:
         return None
-    kept = SavedScenario.objects.filter(session_number=session.number).exists()
-    return Moment(at, session, kept)
+    if kept_sessions().filter(session_number=session.number).exists():
+        return Moment(at, session, is_kept=True)
+    return Moment(at, session, is_kept=False, nearest=_nearest_to(session))
+
+
+def _nearest_to(session: SchedulingSession) -> SavedScenario | None:
+    return min(
+        nearest_kept(session.number),
+        key=lambda row: abs(row.created_at - session.started_at),
+        default=None,
+    )

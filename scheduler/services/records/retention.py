@@ -51,6 +51,7 @@ from scheduler.models import (
     Preview,
     Queue,
     QueueSample,
+    SavedScenario,
     SchedulingSession,
     StartForecast,
     StarvedRow,
@@ -61,6 +62,7 @@ from scheduler.models.bulk import fetch
 from scheduler.selectors.cluster.nodes import OCCUPYING
 from scheduler.services.locks import alone_with_pods
 from scheduler.services.records import idempotency
+from scheduler.services.records.kept_sessions import thin_out_kept_sessions
 from scheduler.services.records.loan_samples import note_loans
 from scheduler.services.records.rollup import roll_up
 from scheduler.services.usage.booking import book_usage
@@ -135,6 +137,7 @@ def tidy_up() -> None:
     book_usage(now, until)
     send_due_statements(now)
     _prune_decisions(now - kept_for("decisions"), until)
+    thin_out_kept_sessions(now, kept_for("sessions"), kept_for("evictions"))
     for rows in _past_their_time(now):
         _prune_rows(rows, until)
     _prune_classes()
@@ -154,7 +157,9 @@ def _past_their_time(now: datetime) -> Iterable[Any]:
         if model in (Decision, Queue):  # with ways of their own
             continue
         rows = model.objects.filter(**{f"{column}__lt": now - kept_for(table)})
-        yield rows.exclude(Exists(_still_to_do())) if model is SchedulingSession else rows
+        if model is SchedulingSession:
+            rows = rows.exclude(Exists(_still_to_do())).exclude(Exists(_kept_for_replay()))
+        yield rows
     yield Session.objects.filter(expire_date__lt=now)
     yield Event.objects.filter(kind="Pod", last_at__lt=now - POD_EVENTS_KEPT)
     for seconds, kept in SAMPLES:
@@ -200,6 +205,11 @@ def _on_nodes() -> QuerySet[Pod]:
 def _still_to_do() -> QuerySet[Decision]:
     """Of a session: decisions that nobody has carried out yet."""
     return Decision.objects.filter(session=OuterRef("pk"), done_at=None)
+
+
+def _kept_for_replay() -> QuerySet[SavedScenario]:
+    """Of a session: its page stays for as long as it can be run again."""
+    return SavedScenario.objects.filter(session_number=OuterRef("number"))
 
 
 def _prune_rows(rows: Any, until: float) -> None:

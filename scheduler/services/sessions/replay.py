@@ -1,8 +1,9 @@
 """Sessions kept so that they can be run again, elsewhere and later, with the same outcome.
 
-The last sessions that decided something are kept by themselves while the cluster is small. On a
-large one keeping costs more than the session, so it is done when somebody asks for it
-(`keep_next_sessions`). Either way it happens after the decisions are committed.
+Sessions that decided something are kept by themselves while the cluster is small, and thinned out
+later (`services/records/kept_sessions.py`). On a large one keeping costs more than the session, so
+it is done when somebody asks for it (`keep_next_sessions`). Either way it happens after the
+decisions are committed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from scheduler import notify
 from scheduler.conf import conf
@@ -24,6 +25,7 @@ from scheduler.scenarios.digests import outcome_digest
 from scheduler.scenarios.files import Scenario, read_scenarios
 from scheduler.scenarios.running import Run
 from scheduler.scenarios.writing import scenario_document
+from scheduler.selectors.sessions.kept import nearest_kept
 from scheduler.selectors.sessions.snapshots import ResidentSnapshot
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
@@ -36,17 +38,13 @@ class NotKept(Exception):
     """This session cannot be run again; the message says what can."""
 
     def __init__(self, number: int) -> None:
-        kept = list(
-            SavedScenario.objects.order_by("-session_number").values_list(
-                "session_number", flat=True
-            )[:5]
-        )
+        kept = [str(row.session_number) for row in nearest_kept(number)]
         if kept:
-            newest = f"The newest that are: {', '.join(map(str, kept))}."
+            nearest = f"The nearest that are: {', '.join(kept)}."
         else:
-            newest = "None is."
+            nearest = "None is."
         super().__init__(
-            f"Session {number} is not kept. {newest} "
+            f"Session {number} is not kept. {nearest} "
             "Sessions that decided something are kept for a while; ask for the next ones with "
             "“.venv/bin/python manage.py replay --keep-next 3”."
         )
@@ -92,22 +90,14 @@ def keep_session(
     digest = outcome_digest(outcome, resident.snapshot)
     SavedScenario.objects.update_or_create(
         session_number=number,
-        defaults={"created_at": now, "content": content, "outcome_digest": digest},
+        defaults={
+            "created_at": now,
+            "content": content,
+            "outcome_digest": digest,
+            "stays": wanted or bool(outcome.evictions),
+        },
     )
-    _forget_old_ones()
     return True
-
-
-def _forget_old_ones() -> None:
-    kept = SavedScenario.objects.order_by("-session_number").values_list(
-        "session_number", flat=True
-    )[: conf().scenarios_kept]
-    SavedScenario.objects.exclude(session_number__in=list(kept)).delete()
-
-
-def kept_sessions() -> QuerySet[SavedScenario]:
-    """Newest first."""
-    return SavedScenario.objects.order_by("-session_number")
 
 
 def scenario_text(number: int) -> str:

@@ -10,7 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from scheduler.domain.lifecycle import QueueCommand
-from scheduler.models import AuditEntry, Eviction, ExpectedStart, PodGroup, SchedulingSession
+from scheduler.models import (
+    AuditEntry,
+    Eviction,
+    ExpectedStart,
+    PodGroup,
+    SavedScenario,
+    SchedulingSession,
+)
 from scheduler.services.cluster.simulation import lose_node
 from scheduler.services.queues.commands import command_queue
 from tests.dashboard.work import person, signed_in, small_cluster, text
@@ -134,6 +141,28 @@ def test_a_moment_is_opened_as_the_session_before_it_and_replayed():
     assert "Run again, it decides the same, bit for bit:" in page
     assert "Under the policy of today:" in page
     assert signed_in("vera").get(PAGE, {"at": at, "replay": "1"}).status_code == 403
+
+
+def test_a_moment_that_is_not_kept_leads_to_the_nearest_that_is():
+    first = SavedScenario.objects.order_by("session_number").first()
+    idle = SchedulingSession.objects.create(
+        number=first.session_number + 5000, started_at=timezone.now(), state="Done"
+    )
+    at = (idle.started_at + timedelta(milliseconds=1)).isoformat().replace("+00:00", "Z")
+    nearest = SavedScenario.objects.order_by("-session_number").first()
+
+    answer = signed_in("admin").get(f"{API}?at={at}").json()["status"]["session"]
+    page = text(signed_in("vera").get(PAGE, {"at": at}))
+
+    assert (answer["number"], answer["kept"]) == (idle.number, False)
+    assert answer["nearestKept"]["number"] == nearest.session_number
+    assert "it placed and evicted nothing, and such sessions are not kept." in page
+    assert f"session {nearest.session_number}</a>" in page
+    assert f"/sessions/{nearest.session_number}/" in text(
+        signed_in("admin").get(f"/sessions/{idle.number}/")
+    )
+    SavedScenario.objects.all().delete()
+    assert "No other session can either." in text(signed_in("vera").get(PAGE, {"at": at}))
 
 
 @pytest.mark.parametrize(

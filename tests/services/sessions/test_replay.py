@@ -4,14 +4,18 @@ import gzip
 import io
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from scheduler.conf import conf
-from scheduler.models import Pod, SavedScenario
+from scheduler.models import Pod, SavedScenario, SchedulingSession
+from scheduler.services.records import kept_sessions
+from scheduler.services.records.retention import tidy_up
 from scheduler.services.sessions import replay as session_replay
 from scheduler.services.sessions.replay import NotKept, keep_next_sessions, replay, scenario_text
 from scheduler.services.sessions.runner import SessionRunner
@@ -92,7 +96,7 @@ def test_a_session_that_is_not_kept_is_refused_with_those_that_are():
         call_command("replay", 4711, stderr=err)
 
     assert end.value.code == 2
-    assert f"Session 4711 is not kept. The newest that are: {number}." in err.getvalue()
+    assert f"Session 4711 is not kept. The nearest that are: {number}." in err.getvalue()
     with pytest.raises(NotKept):
         replay(4711)
 
@@ -123,8 +127,7 @@ def test_on_a_large_cluster_sessions_are_kept_only_when_asked_for(monkeypatch: p
     assert [row.session_number for row in SavedScenario.objects.all()] == [result.number]
 
 
-def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(session_replay, "conf", lambda: replace(conf(), scenarios_kept=2))
+def test_kept_sessions_are_listed_newest_first():
     node("n1", cpu="40")
     runner = SessionRunner("test")
     numbers = []
@@ -135,4 +138,51 @@ def test_only_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch):
 
     call_command("replay", stdout=listed)
 
-    assert [int(line.split()[0]) for line in listed.getvalue().splitlines()] == numbers[:1:-1]
+    assert [int(line.split()[0]) for line in listed.getvalue().splitlines()] == numbers[::-1]
+
+
+def saved(number: int, ago: timedelta, *, stays: bool = False, size: int = 10) -> SavedScenario:
+    at = timezone.now() - ago
+    SchedulingSession.objects.create(number=number, started_at=at, state="Done")
+    return SavedScenario.objects.create(
+        session_number=number, created_at=at, content=b"x" * size, stays=stays
+    )
+
+
+def kept() -> set[int]:
+    return set(SavedScenario.objects.values_list("session_number", flat=True))
+
+
+@pytest.mark.both_databases
+def test_a_session_is_kept_for_a_day_and_one_that_evicted_for_as_long_as_its_evictions():
+    saved(901, timedelta(days=31), stays=True)
+    saved(902, timedelta(days=29), stays=True)
+    saved(903, timedelta(hours=25))
+    saved(904, timedelta(hours=23))
+
+    tidy_up()
+
+    assert kept() == {902, 904}
+    assert set(SchedulingSession.objects.values_list("number", flat=True)) == {902, 904}
+
+
+@pytest.mark.both_databases
+def test_kept_sessions_stay_within_their_bytes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(kept_sessions, "conf", lambda: replace(conf(), replay_megabytes=1))
+    for number in range(1, 9):
+        saved(900 + number, timedelta(minutes=10 - number), size=2**18, stays=number == 1)
+
+    tidy_up()
+
+    assert kept() == {901, 906, 907, 908}
+
+
+def test_a_session_that_was_asked_for_is_not_thinned_out():
+    number = decided_something()
+    keep_next_sessions(1)
+    asked = run_session().number
+
+    assert dict(SavedScenario.objects.values_list("session_number", "stays")) == {
+        number: False,
+        asked: True,
+    }
