@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -11,7 +12,7 @@ from django.http.response import HttpResponseBase
 
 from dashboard.http.exports import as_csv, streamed
 from dashboard.present.amounts import in_page_order, short_name
-from dashboard.present.usage import exact_seconds, hour_unit, in_hours, money, shown_hours
+from dashboard.present.usage import NOBODY, exact_seconds, hour_unit, in_hours, money, shown_hours
 from scheduler.domain.prices import rounded, written
 from scheduler.domain.usage_spans import UsageSpan, month_span
 from scheduler.selectors.usage.costs import Costs, costs_of
@@ -20,6 +21,8 @@ from scheduler.selectors.usage.report import QUEUE, USER, UsageQuestion, used_by
 CSV_COLUMNS: Final = (
     "queue",
     "month",
+    "by",
+    "user",
     "resource",
     "unit",
     "used",
@@ -74,12 +77,15 @@ def statement_rows(statement: Statement) -> list[dict[str, Any]]:
     return rows
 
 
+def _users(statement: Statement) -> list[tuple[str, Fraction]]:
+    """What each user cost, the dearest first; none where there are no prices."""
+    return sorted(statement.by_user.by_name.items(), key=lambda one: (-one[1], one[0]))
+
+
 def statement_object(statement: Statement) -> dict[str, Any]:
     costs = statement.costs
     total = str(rounded(costs.total)) if costs.currency else None
-    users = []
-    for name, cost in sorted(statement.by_user.by_name.items(), key=lambda one: (-one[1], one[0])):
-        users.append({"name": name, "cost": str(rounded(cost))})
+    users = [{"name": name, "cost": str(rounded(cost))} for name, cost in _users(statement)]
     return {
         "queue": statement.queue,
         "month": statement.month,
@@ -107,8 +113,8 @@ def present_statement(statement: Statement) -> dict[str, Any]:
             }
         )
     users = []
-    for name, cost in sorted(statement.by_user.by_name.items(), key=lambda one: (-one[1], one[0])):
-        users.append({"name": name or "nobody", "cost": money(cost, currency)})
+    for name, cost in _users(statement):
+        users.append({"name": name or NOBODY, "cost": money(cost, currency)})
     return {
         "rows": rows,
         "users": users,
@@ -119,5 +125,18 @@ def present_statement(statement: Statement) -> dict[str, Any]:
 
 
 def statement_as_csv(request: HttpRequest, statement: Statement) -> HttpResponseBase:
+    """The same money twice, as on the page: by resource, and by user."""
+    rows: list[dict[str, Any]] = [{**row, "by": "resource"} for row in statement_rows(statement)]
+    for name, cost in _users(statement):
+        rows.append(
+            {
+                "queue": statement.queue,
+                "month": statement.month,
+                "by": "user",
+                "user": name,
+                "cost": str(rounded(cost)),
+                "currency": statement.costs.currency,
+            }
+        )
     name = f"statement-{statement.queue}-{statement.month}.csv"
-    return streamed(request, as_csv(statement_rows(statement), CSV_COLUMNS), "text/csv", name)
+    return streamed(request, as_csv(rows, CSV_COLUMNS), "text/csv", name)

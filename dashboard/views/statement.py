@@ -64,10 +64,7 @@ def statement_send(request: HttpRequest) -> HttpResponse:
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
         return redirect("statement")
-    if sent:
-        messages.success(request, f"The statement was sent to {', '.join(sent)}.")
-    else:
-        messages.info(request, f"{queue} has no admin whom it could be sent to.")
+    messages.success(request, f"The statement was sent to {', '.join(sent)}.")
     query = urlencode({"queue": queue, "month": month})
     return redirect(f"{reverse('statement')}?{query}")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -87,9 +87,7 @@ def show_statement(
     """What a queue and those below it used in a month, and what that costs."""
     if send:
         sent = api().post("usage/statement/", {"queue": queue, "month": month})["sentTo"]
-        output.line(
-            f"Sent to {', '.join(sent)}." if sent else f"{queue} has no admin to send it to."
-        )
+        output.line(f"Sent to {', '.join(sent)}.")
         return
     if csv:
         output.line(api().text("usage/statement/", accept="text/csv", queue=queue, month=month))
@@ -98,7 +96,10 @@ def show_statement(
     if form in output.PLAIN_FORMATS:
         output.show_value(answer, form)
         return
-    status = answer["status"]
+    _print_statement(answer["status"])
+
+
+def _print_statement(status: Mapping[str, Any]) -> None:
     rows: list[Sequence[object]] = []
     for row in status["resources"]:
         rows.append(
@@ -112,3 +113,9 @@ def show_statement(
     Table(("Resource", "Used", "Price", "Cost"), rows).print()
     if status["total"] is not None:
         output.line(f"together {status['total']} {status['currency']}")
+    if status["users"]:
+        users: list[Sequence[object]] = []
+        for row in status["users"]:
+            users.append([row["name"] or "nobody", f"{row['cost']} {status['currency']}"])
+        output.line()
+        Table(("User", "Cost"), users).print()

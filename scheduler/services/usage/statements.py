@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduler.admission.rules.known_queues import unknown_queue
-from scheduler.admission.violations import Rejected
+from scheduler.admission.violations import Rejected, Violation
 from scheduler.domain.access import OutOfSight, Permission, Role
 from scheduler.domain.notices import Note, NoticeKind
 from scheduler.domain.prices import rounded
@@ -39,6 +39,8 @@ def send_statement(queue: str, month: str, *, by: Actor, dry_run: bool = False) 
         raise Rejected([unknown_queue(queue)]) from None
     span = month_span(month)
     recipients = owners_of_queue(queue)
+    if not recipients:
+        raise Rejected([_nobody_to_send_to(queue)], by_state=True)
     audit.record(
         by, "SendStatement", "Queue", queue, queue=queue, after={"month": month, "to": recipients}
     )
@@ -46,6 +48,16 @@ def send_statement(queue: str, month: str, *, by: Actor, dry_run: bool = False) 
     publish([_note(queue, span, month, recipients, key)])
     transaction.set_rollback(dry_run)
     return recipients
+
+
+def _nobody_to_send_to(queue: str) -> Violation:
+    return Violation(
+        "nobody_to_send_to",
+        queue,
+        "spec.queue",
+        f"There is nobody to send it to: no role makes anybody admin of {queue}.",
+        f"give somebody the role admin of {queue}",
+    )
 
 
 def send_due_statements(now: datetime) -> int:

@@ -13,7 +13,7 @@ from scheduler.admission.violations import Rejected
 from scheduler.domain.prices import rounded
 from scheduler.domain.usage import Account
 from scheduler.domain.usage_spans import month_span
-from scheduler.models import Grant, Notice, PriceList, Queue, UsageBook
+from scheduler.models import AuditEntry, Grant, Notice, PriceList, Queue, UsageBook
 from scheduler.selectors.files.configuration import configuration
 from scheduler.selectors.usage.costs import costs_of
 from scheduler.selectors.usage.report import USER, UsageQuestion
@@ -149,3 +149,12 @@ def test_a_statement_can_be_sent_again_by_hand():
 
     assert [send_statement("team-a", "2026-10", by=SYSTEM) for _ in range(2)] == [["olga"]] * 2
     assert len(told()) == 2
+
+
+def test_a_statement_for_nobody_is_refused_and_not_sent():
+    with pytest.raises(Rejected) as refused:
+        send_statement("team-a", "2026-10", by=SYSTEM)
+
+    assert refused.value.violations[0].rule_id == "nobody_to_send_to"
+    assert told() == []
+    assert not AuditEntry.objects.filter(action="SendStatement").exists()
