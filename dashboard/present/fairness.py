@@ -10,7 +10,15 @@ from django.http.response import HttpResponseBase
 from dashboard.http.exports import as_csv, streamed
 from dashboard.http.visibility import OTHER_QUEUES, Visibility
 from dashboard.present.amounts import short_name
-from dashboard.present.usage import NOBODY, hour_unit, in_hours, percent, shown_hours
+from dashboard.present.usage import (
+    NOBODY,
+    UNKNOWN,
+    hour_unit,
+    hours_or_nothing,
+    in_hours,
+    percent,
+    shown_hours,
+)
 from dashboard.templatetags.times import in_words
 from scheduler.domain.gang_sizes import SIZE_WORDS
 from scheduler.domain.losses import PART_HELP, PART_WORDS
@@ -98,19 +106,25 @@ def _wait_object(row: Waits) -> dict[str, Any]:
 
 def _room_objects(found: Fairness) -> list[dict[str, Any]]:
     resource = found.question.resource
-    whole = sum(sum(values) for values in found.room.values())
+    amounts = _room_amounts(found)
+    whole = sum(amounts.values())
     rows = []
     for part, values in found.room.items():
-        amount = sum(values)
+        amount = amounts[part]
         rows.append(
             {
                 "part": part,
-                "hours": round(in_hours(resource, amount), 6),
+                "hours": hours_or_nothing(resource, amount if whole else None),
                 "share": round(amount / whole, 6) if whole else None,
-                "steps": [round(in_hours(resource, value), 6) for value in values],
+                "steps": [hours_or_nothing(resource, value) for value in values],
             }
         )
     return rows
+
+
+def _room_amounts(found: Fairness) -> dict[str, int]:
+    """By part, of all steps in which somebody looked."""
+    return {part: sum(filter(None, values)) for part, values in found.room.items()}
 
 
 def fairness_as_csv(request: HttpRequest, found: Fairness) -> HttpResponseBase:
@@ -143,7 +157,7 @@ def present_fairness(found: Fairness, seen: Visibility) -> dict[str, Any]:
         "chart": _chart(found),
         "steps_table": _steps_table(found),
         "has_waits": any(found.waits.values()),
-        "has_room": any(any(values) for values in found.room.values()),
+        "has_room": any(any(filter(None, values)) for values in found.room.values()),
     }
 
 
@@ -170,11 +184,11 @@ def _shown_wait(kind: str, row: Waits) -> dict[str, Any]:
 
 def _shown_room(found: Fairness) -> list[dict[str, str]]:
     resource = found.question.resource
-    whole = sum(sum(values) for values in found.room.values())
+    amounts = _room_amounts(found)
+    whole = sum(amounts.values())
     of_all = f"of {shown_hours(resource, whole)} {hour_unit(resource)}"
     rows = []
-    for part, values in found.room.items():
-        amount = sum(values)
+    for part, amount in amounts.items():
         words = f"{shown_hours(resource, amount)} {of_all}"
         rows.append(
             {
@@ -187,13 +201,13 @@ def _shown_room(found: Fairness) -> list[dict[str, str]]:
     return rows
 
 
-def _shares(found: Fairness) -> dict[str, list[float]]:
-    """Percent of each step; they add up to 100, or to 0 where nobody looked."""
-    sums = [sum(values) for values in zip(*found.room.values(), strict=True)]
+def _shares(found: Fairness) -> dict[str, list[float | None]]:
+    """Percent of each step; they add up to 100. None where nobody looked."""
+    sums = [sum(filter(None, values)) for values in zip(*found.room.values(), strict=True)]
     shares = {}
     for part, values in found.room.items():
         shares[part] = [
-            round(value / whole * 100, 3) if whole else 0.0
+            round((value or 0) / whole * 100, 3) if whole else None
             for value, whole in zip(values, sums, strict=True)
         ]
     return shares
@@ -217,9 +231,10 @@ def _steps_table(found: Fairness) -> dict[str, Any]:
     shares = _shares(found)
     lines = []
     for place in reversed(range(len(found.steps))):
-        cells = [f"{values[place]:.1f}" for values in shares.values()]
-        whole = sum(values[place] for values in shares.values())
-        lines.append({"at": found.steps[place], "cells": cells, "sum": f"{whole:.0f}"})
+        known = [share for values in shares.values() if (share := values[place]) is not None]
+        cells = [f"{share:.1f}" for share in known] or [UNKNOWN] * len(shares)
+        whole = f"{sum(known):.0f}" if known else UNKNOWN
+        lines.append({"at": found.steps[place], "cells": cells, "sum": whole})
     resource = found.question.resource
     return {
         "caption": f"Where the room of {short_name(resource)} went",

@@ -24,6 +24,8 @@ from scheduler.selectors.usage.report import (
 
 OTHERS: Final = "others"
 NOBODY: Final = "nobody"
+UNKNOWN: Final = "–"
+"""Where there is no figure: not the same as 0."""
 SHARES: Final = ("deserved", "borrowed", "lent", "idle", "owed")
 FIGURES: Final = ("used", "waited", "lost", *SHARES)
 CSV_COLUMNS: Final = (
@@ -192,9 +194,16 @@ def _series(report: UsageReport) -> list[dict[str, Any]]:
     found = []
     for name, values in report.series.items():
         label = OTHERS if name is None else name or NOBODY
-        hours = [round(in_hours(resource, value), 6) for value in values]
+        hours = [hours_or_nothing(resource, value) for value in values]
         found.append({"name": label, "used": hours})
     return found
+
+
+def hours_or_nothing(resource: str, value: int | None) -> float | None:
+    """None where nothing is known."""
+    if value is None:
+        return None
+    return round(in_hours(resource, value), 6)
 
 
 def usage_as_csv(request: HttpRequest, report: UsageReport, costs: Costs) -> HttpResponseBase:
@@ -311,8 +320,9 @@ def _steps_table(report: UsageReport) -> dict[str, Any]:
     lines = []
     for place in reversed(range(len(report.steps))):
         values = [series[place] for series in report.series.values()]
-        cells = [shown_hours(resource, value) for value in values]
-        total = shown_hours(resource, sum(values))
+        known = [value for value in values if value is not None]
+        cells = [UNKNOWN if value is None else shown_hours(resource, value) for value in values]
+        total = shown_hours(resource, sum(known)) if known else UNKNOWN
         lines.append({"at": report.steps[place], "cells": cells, "sum": total})
     return {
         "caption": f"{hour_unit(resource)} per {report.question.span.step}",

@@ -33,11 +33,11 @@ function draw(holder, data) {
   return plot;
 }
 
-/** Each series with all those below it. */
+/** Each series with all those below it. Where nothing is known there is a gap, not 0. */
 function stacked(data) {
   let below = data.times.map(() => 0);
   return data.series.map(({ values }) => {
-    below = below.map((sum, place) => sum + values[place]);
+    below = below.map((sum, place) => (values[place] === null ? null : sum + values[place]));
     return below;
   });
 }
@@ -73,12 +73,13 @@ function series(entry, place, data) {
     width: 1,
     paths: uPlot.paths.stepped({ align: 1 }),
     points: { show: false },
-    value: (_, __, ___, at) => (at == null ? "–" : `${amount(entry.values, at)} ${data.unit}`),
+    value: (_, __, ___, at) => (at == null ? "–" : amount(nearest(entry.values, at), data.unit)),
   };
 }
 
-function amount(values, at) {
-  return Number(nearest(values, at).toPrecision(4)).toLocaleString();
+function amount(value, unit) {
+  if (value === null) return "no data";
+  return `${Number(value.toPrecision(4)).toLocaleString()} ${unit}`;
 }
 
 /** The end of the last step belongs to it. */

@@ -14,6 +14,7 @@ from dashboard.api.schema.parts import (
 )
 
 _HOURS = "resource-hours; for bytes Gi-hours"
+_UNKNOWN = "null in steps of which nothing is known, which is not 0"
 _UsageLine = shape(
     "UsageLine",
     name=text(help_text="of the queue, user, namespace or job (namespace/name)"),
@@ -48,9 +49,11 @@ UsageReport = object_shape(
         whole=_UsageLine(),
         rows=_UsageLine(many=True, help_text="the largest first; “others” is the rest of many"),
         steps=s.ListField(child=s.DateTimeField(), help_text="when the steps begin"),
-        series=shape("UsageSeries", name=text(), used=s.ListField(child=s.FloatField()))(
-            many=True, help_text="the largest, and the others as one"
-        ),
+        series=shape(
+            "UsageSeries",
+            name=text(),
+            used=s.ListField(child=s.FloatField(allow_null=True), help_text=_UNKNOWN),
+        )(many=True, help_text="the largest, and the others as one"),
     )(),
 )
 _PriceList = shape(
@@ -136,9 +139,9 @@ Fairness = object_shape(
         room=shape(
             "RoomPart",
             part=s.CharField(),
-            hours=s.FloatField(),
+            hours=s.FloatField(allow_null=True),
             share=s.FloatField(allow_null=True),
-            steps=s.ListField(child=s.FloatField()),
+            steps=s.ListField(child=s.FloatField(allow_null=True), help_text=_UNKNOWN),
         )(many=True, help_text="the parts add up to all that the cluster had"),
     )(),
 )

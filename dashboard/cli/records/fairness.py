@@ -47,7 +47,8 @@ def show_fairness(
     rows: list[Sequence[object]] = []
     for row in status["room"]:
         share = "-" if row["share"] is None else f"{row['share']:.1%}"
-        rows.append([row["part"], share, f"{row['hours']:.2f}"])
+        hours = "-" if row["hours"] is None else f"{row['hours']:.2f}"
+        rows.append([row["part"], share, hours])
     Table(("Room", "Share", "Hours"), rows).print()
     output.line()
     queues: list[Sequence[object]] = []
@@ -62,7 +63,8 @@ def show_fairness(
     waits: list[Sequence[object]] = []
     for kind, found in status["waits"].items():
         for row in found:
-            waits.append(
-                [kind, row["name"] or "-", row["gangs"], row["p50Seconds"], row["p95Seconds"]]
+            middle, most = (
+                "-" if row[name] is None else row[name] for name in ("p50Seconds", "p95Seconds")
             )
+            waits.append([kind, row["name"] or "-", row["gangs"], middle, most])
     Table(("By", "Name", "Gangs", "p50 (s)", "p95 (s)"), waits).print()

@@ -19,6 +19,7 @@ from scheduler.domain.wait_buckets import percentile
 from scheduler.models import LossRow, StarvedRow, UsageRow, WaitRow
 from scheduler.selectors.queues.objects import names_in_records
 from scheduler.selectors.queues.reused_names import records_of
+from scheduler.selectors.usage.report import known_steps
 
 MOST_PAIRS: Final = 100
 MOST_QUEUES: Final = 1000
@@ -72,7 +73,8 @@ class Fairness:
     pairs: tuple[Pair, ...]
     waits: Mapping[str, tuple[Waits, ...]]
     steps: tuple[datetime, ...]
-    room: Mapping[str, list[int]] = field(default_factory=dict)
+    # by part, in each step; None in steps in which nobody looked
+    room: Mapping[str, list[int | None]] = field(default_factory=dict)
 
 
 def fairness(question: FairnessQuestion) -> Fairness:
@@ -126,15 +128,17 @@ def _waits_of(name: str, counts: Counter[int]) -> Waits:
     return Waits(name, counts.total(), percentile(counts, 0.5), percentile(counts, 0.95))
 
 
-def _room(question: FairnessQuestion, steps: tuple[datetime, ...]) -> dict[str, list[int]]:
-    """By part, in each step. It is of the whole cluster, whoever asks."""
+def _room(question: FairnessQuestion, steps: tuple[datetime, ...]) -> dict[str, list[int | None]]:
+    """It is of the whole cluster, whoever asks."""
     places = {start: place for place, start in enumerate(steps)}
     rows: Any = LossRow.objects.filter(seconds=_seconds(question), resource=question.resource)
     found = {part: [0] * len(steps) for part in PARTS}
+    looked = set()
     for part, at, amount in _in_span(rows, question).order_by().values_list("part", "at", "amount"):
-        place = places[question.span.beginning_of(at)]
-        found.setdefault(part, [0] * len(steps))[place] += amount
-    return found
+        step = question.span.beginning_of(at)
+        looked.add(step)
+        found.setdefault(part, [0] * len(steps))[places[step]] += amount
+    return known_steps(found, steps, looked)
 
 
 def _seconds(question: FairnessQuestion) -> int:

@@ -97,7 +97,8 @@ class UsageLine:
 @dataclass(frozen=True, slots=True)
 class UsageReport:
     """`others` is what the lines beyond the most add up to. `capacity` is what the whole cluster
-    had. `series` are units × seconds used in each step, by name; None stands for all others.
+    had. `series` are units × seconds used in each step, by name; the name None stands for all
+    others. A step of which nothing was booked has no figure: None.
     """
 
     question: UsageQuestion
@@ -107,7 +108,7 @@ class UsageReport:
     capacity: int
     complete_until: datetime | None
     steps: tuple[datetime, ...] = ()
-    series: Mapping[str | None, list[int]] = field(default_factory=dict)
+    series: Mapping[str | None, list[int | None]] = field(default_factory=dict)
 
 
 def usage_report(question: UsageQuestion, most: int = MOST_LINES) -> UsageReport:
@@ -123,15 +124,17 @@ def usage_report(question: UsageQuestion, most: int = MOST_LINES) -> UsageReport
     for line in lines:
         others = others - line.figures
     steps = tuple(question.span.beginnings())
+    capacity = _capacity(question)
+    series = _series(question, rows, [line.name for line in lines[:LARGEST]], steps)
     return UsageReport(
         question=question,
         lines=tuple(lines),
         others=others,
         whole=whole,
-        capacity=_capacity(question),
+        capacity=sum(capacity.values()),
         complete_until=complete_until(),
         steps=steps,
-        series=_series(question, rows, [line.name for line in lines[:LARGEST]], steps),
+        series=known_steps(series, steps, map(question.span.beginning_of, capacity)),
     )
 
 
@@ -167,9 +170,23 @@ def _sums() -> dict[str, Any]:
     return {f"sum_{name}": Sum(name) for name in UsageRow.FIGURES}
 
 
-def _capacity(question: UsageQuestion) -> int:
+def _capacity(question: UsageQuestion) -> dict[datetime, int]:
+    """What the cluster had, by hour or day; those that nothing was booked of are left out."""
     rows = _in_span(UsageRow.CLUSTER, question)
-    return rows.aggregate(total=Sum("deserved"))["total"] or 0
+    return dict(rows.order_by().values_list("at").annotate(total=Sum("deserved")))
+
+
+def known_steps(
+    series: Mapping[Any, list[int]], steps: tuple[datetime, ...], known: Iterable[datetime]
+) -> dict[Any, list[int | None]]:
+    """The same, with None in steps of which nothing is known: that is not the same as nothing."""
+    are_known = set(known)
+    found: dict[Any, list[int | None]] = {}
+    for name, values in series.items():
+        found[name] = [
+            value if step in are_known else None for step, value in zip(steps, values, strict=True)
+        ]
+    return found
 
 
 def complete_until() -> datetime | None:

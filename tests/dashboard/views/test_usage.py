@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from scheduler.domain.usage import Account
-from scheduler.models import ClusterState, UsageBook
+from scheduler.models import ClusterState, LossRow, UsageBook, UsageRow
 from scheduler.services.usage.sums import Sums
 from tests.dashboard.work import text as source
 from tests.worlds import queue
@@ -104,7 +104,7 @@ def test_every_group_has_the_same_sum(root_admin, by, names):
 def test_the_steps_add_up_to_the_rows(root_admin, step):
     found = status(root_admin, f"{OCTOBER}&step={step}")
 
-    sums = {series["name"]: sum(series["used"]) for series in found["series"]}
+    sums = {series["name"]: sum(filter(None, series["used"])) for series in found["series"]}
     assert sums == {"team-a": 412, "batch": 40}
     assert len(found["steps"]) == {"day": 31, "week": 5, "month": 1}[step]
 
@@ -216,3 +216,33 @@ def test_the_number_of_queries_does_not_grow(root_admin, path):
         book(f"more-{number}", f"user-{number}", number, 3)
 
     assert queries() == before
+
+
+def test_steps_of_which_nothing_is_known_are_gaps_and_not_0(root_admin):
+    deserve("", 2, 2000)  # nobody used anything on this day
+
+    found = status(root_admin, OCTOBER)
+    page = text(root_admin.get(f"/insights/usage/?{OCTOBER}"))
+
+    used = {series["name"]: series["used"] for series in found["series"]}["team-a"]
+    by_day = dict(zip((step[8:10] for step in found["steps"]), used, strict=True))
+    assert (by_day["05"], by_day["07"], by_day["08"]) == (300, 0, None)
+    assert "7 Oct 2026 00:00 0 0 0" in page
+    assert "8 Oct 2026 00:00 – – –" in page
+
+
+def test_hours_in_which_nobody_looked_at_the_room_are_gaps(root_admin):
+    for part, amount in (("used", 3), ("no-demand", 1)):
+        LossRow.objects.create(
+            seconds=UsageRow.DAY, resource=GPU, at=DAY, part=part, amount=amount * 3600 * 1000
+        )
+    path = f"?{OCTOBER}"
+
+    room = root_admin.get(f"/api/v1/fairness/{path}").json()["status"]["room"]
+    page = text(root_admin.get(f"/insights/fairness/{path}"))
+    before = root_admin.get("/api/v1/fairness/?from=2026-09-01&to=2026-09-02&resource=gpu").json()
+
+    assert [row["steps"][3:6] for row in room if row["part"] == "used"] == [[None, 3.0, None]]
+    assert "5 Oct 2026 00:00 75.0" in page
+    assert "6 Oct 2026 00:00 – –" in page
+    assert {row["hours"] for row in before["status"]["room"]} == {None}
