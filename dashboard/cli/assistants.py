@@ -10,10 +10,12 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 import typer
 
 from dashboard.cli import VERSION
+from dashboard.cli.amounts import written
 from dashboard.cli.client import api, path
 from dashboard.cli.commands import command
 from dashboard.cli.problems import ExitCode, Problem, usage
@@ -29,6 +31,27 @@ _LONGEST_DOCUMENTS: Final = 200_000
 _ENDED: Final = ("Done", "Refused", "Cancelled", "Failed")
 _PATIENCE_SECONDS: Final = 120.0
 _PAUSE: Final = 0.5
+_MOST_COUNTED: Final = 5000
+_AMOUNTS: Final = frozenset(
+    (
+        "admitted",
+        "allocated",
+        "deserved",
+        "excess",
+        "free",
+        "freeInAll",
+        "guarantee",
+        "largest",
+        "leaving",
+        "limit",
+        "need",
+        "promised",
+        "reserved",
+        "short",
+        "used",
+    )
+)
+"""Figures of a reason that are amounts of its resource. All others count something."""
 
 
 def register(app: typer.Typer) -> None:
@@ -86,13 +109,17 @@ def explain_job(name: str, namespace: str = "default") -> dict[str, Any]:
     takes no room from others, and when it is expected to start. For a job that runs or has ended,
     what it does.
     """
-    found: dict[str, Any] = api().get(path("podgroups", namespace, name, "explain"))
+    found: dict[str, Any] = _with_quantities(
+        api().get(path("podgroups", namespace, name, "explain"))
+    )
     return found
 
 
 def job_timeline(name: str, namespace: str = "default") -> dict[str, Any]:
     """What happened to a job, step by step, and what the time in between was spent on."""
-    found: dict[str, Any] = api().get(path("podgroups", namespace, name, "timeline"))
+    found: dict[str, Any] = _with_quantities(
+        api().get(path("podgroups", namespace, name, "timeline"))
+    )
     return found
 
 
@@ -103,45 +130,42 @@ def list_jobs(
     user: str = "",
     labels: str = "",
     limit: int = 50,
+    cursor: str = "",
 ) -> dict[str, Any]:
     """Jobs, newest first, with phase, queue, owner and the reason why a waiting one waits.
+
+    `total` is how many there are; `next` is the cursor that gives the jobs after these.
 
     `queue` takes in the queues below it. `phase` is one or several of Pending, Running, Completed,
     Failed, Aborted and so on, separated by commas. `labels` is a selector such as a=b,c!=d.
     """
-    jobs = api().all(
-        "jobs/",
-        limit=_bounded(limit),
-        queue=queue,
-        namespace=namespace,
-        phase=phase,
-        user=user,
-        label=labels,
-    )
-    return {"jobs": [_job_line(job) for job in jobs]}
+    wanted = {"queue": queue, "namespace": namespace, "phase": phase, "user": user, "label": labels}
+    jobs, counts = _listed("jobs/", limit, cursor, wanted)
+    return {"jobs": [_job_line(job) for job in jobs], **counts}
 
 
-def start_times(queue: str = "", limit: int = 50) -> dict[str, Any]:
+def start_times(queue: str = "", limit: int = 50, cursor: str = "") -> dict[str, Any]:
     """When waiting jobs are expected to start: a range for each, and what it waits for.
 
-    Oldest first. `queue` takes in the queues below it.
+    Oldest first. `queue` takes in the queues below it. `total` is how many wait; `next` is the
+    cursor that gives the jobs after these.
     """
-    waiting = api().all(
-        "podgroups/",
-        limit=_bounded(limit),
-        queue=queue,
-        phase="Pending,Inqueue",
-        ordering="created",
-    )
-    return {"waiting": [_waiting_line(group) for group in waiting]}
+    wanted = {"queue": queue, "phase": "Pending,Inqueue", "ordering": "created"}
+    waiting, counts = _listed("podgroups/", limit, cursor, wanted)
+    return {"waiting": [_waiting_line(group) for group in waiting], **counts}
 
 
-def list_queues(parent: str = "", state: str = "", labels: str = "") -> dict[str, Any]:
+def list_queues(
+    parent: str = "", state: str = "", labels: str = "", cursor: str = ""
+) -> dict[str, Any]:
     """Queues with their state, their parent, how many gangs wait and run, and what is allocated of
     what they deserve. `state` is one or several of Open, Closing, Closed and Suspended.
+
+    `total` is how many there are; `next` is the cursor that gives the queues after these.
     """
-    queues = api().all("queues/", limit=_MOST_ROWS, parent=parent, state=state, label=labels)
-    return {"queues": [_queue_line(queue) for queue in queues]}
+    wanted = {"parent": parent, "state": state, "label": labels}
+    queues, counts = _listed("queues/", _MOST_ROWS, cursor, wanted)
+    return {"queues": [_queue_line(queue) for queue in queues], **counts}
 
 
 def queue_tree(name: str = "root") -> dict[str, Any]:
@@ -195,7 +219,11 @@ def what_if(
     status: dict[str, Any] = found["status"]
     if status["state"] != "Done":
         raise Problem(status["message"] or status["state"])
-    return {"takenAt": status["takenAt"], "warnings": made["warnings"], **_cut(status["result"])}
+    return {
+        "takenAt": status["takenAt"],
+        "warnings": made["warnings"],
+        **_with_quantities(_cut(status["result"])),
+    }
 
 
 TOOLS: Final = (
@@ -212,8 +240,56 @@ TOOLS: Final = (
 )
 
 
-def _bounded(limit: int) -> int:
-    return max(1, min(limit, _MOST_ROWS))
+def _listed(
+    where: str, limit: int, cursor: str, wanted: Mapping[str, str]
+) -> tuple[list[Row], dict[str, Any]]:
+    """Some rows of a list, and of how many: from the first on, or from a cursor on."""
+    size = max(1, min(limit, _MOST_ROWS))
+    page = api().get(where, page_size=size, cursor=cursor, **wanted)
+    after = _cursor_of(page)
+    counts: dict[str, Any] = {"next": after or None}
+    if not cursor:
+        total = len(page["results"])
+        while after and total < _MOST_COUNTED:
+            others = api().get(
+                where, page_size=1000, cursor=after, fields="metadata.name", **wanted
+            )
+            total += len(others["results"])
+            after = _cursor_of(others)
+        counts["total"] = f"more than {total}" if after else total
+    return page["results"], counts
+
+
+def _cursor_of(page: Row) -> str:
+    """Of the page after it; "" where there is none."""
+    return "".join(parse_qs(urlsplit(page["next"] or "").query).get("cursor", []))
+
+
+def _with_quantities(value: Any) -> Any:
+    """Figures of reasons count in thousandths and bytes: here each has its unit."""
+    if isinstance(value, list):
+        return [_with_quantities(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {name: _with_quantities(each) for name, each in value.items()}
+    figures = value.get("figures")
+    if isinstance(figures, dict) and isinstance(figures.get("resource"), str):
+        found["figures"] = _amounts(figures, figures["resource"])
+    return found
+
+
+def _amounts(figures: Row, resource: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in figures.items():
+        if isinstance(value, list):
+            found[name] = [
+                _amounts(each, resource) if isinstance(each, dict) else each for each in value
+            ]
+        elif name in _AMOUNTS and isinstance(value, int):
+            found[name] = f"{written(resource, value)} {resource}"
+        else:
+            found[name] = value
+    return found
 
 
 def _if_there(where: str, what: str, **parameters: Any) -> Any:
@@ -263,7 +339,7 @@ def _job_line(job: Row) -> dict[str, Any]:
         "owner": status["owner"],
         "created": job["metadata"]["creationTimestamp"],
         "pods": {phase: status[phase] for phase in ("pending", "running", "succeeded", "failed")},
-        "waitsFor": (status["podgroup"] or {}).get("reason"),
+        "waitsFor": _with_quantities((status["podgroup"] or {}).get("reason")),
         "expectedStart": status["expectedStart"],
     }
 
@@ -275,7 +351,7 @@ def _waiting_line(group: Row) -> dict[str, Any]:
         "name": named["name"],
         "queue": group["spec"]["queue"],
         "created": group["metadata"]["creationTimestamp"],
-        "waitsFor": group["status"]["reason"],
+        "waitsFor": _with_quantities(group["status"]["reason"]),
         "expectedStart": group["status"]["expectedStart"],
     }
 

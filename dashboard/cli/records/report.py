@@ -78,14 +78,15 @@ def show_report(
         return
     status = answer["status"]
     output.line(f"{status['unit']}, {status['from']} to {status['to']}")
-    output.line(f"used: {status['whole']['message']}")
+    output.line(f"used: {status['message']}")
     output.line()
     _table(status["by"], status["rows"]).print()
 
 
 def _table(by: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    titles = [by.capitalize(), "Used", "Share", "Waited for", "Lost"]
     has_shares = bool(rows) and rows[0]["deserved"] is not None
+    share_of = "Of its deserved" if has_shares else "Of all used"
+    titles = [by.capitalize(), "Used", share_of, "Waited for", "Lost"]
     if has_shares:
         titles += ["Deserved", "Borrowed", "Lent", "Idle"]
     lines: list[Sequence[object]] = []

@@ -67,6 +67,28 @@ class TestTools:
         assert {queue["name"] for queue in queues} == {"vision", "language"}
         assert "train-2" in {gang["name"] for gang in waiting}
 
+    def test_figures_of_reasons_have_their_units(self, vcctl: Type):
+        told = vcctl("vcctl job explain train-2 -o json").json["figures"]
+
+        figures = assistants.explain_job("train-2")["figures"]
+        (job,) = assistants.list_jobs(queue="research", phase="Pending")["jobs"]
+
+        assert told["resource"] == figures["resource"] == "cpu"
+        assert figures["need"] == f"{told['need'] // 1000} cpu"
+        assert figures["level"] == told["level"]
+        assert job["waitsFor"]["figures"]["need"] == figures["need"]
+
+    def test_a_long_list_says_how_many_there_are_and_goes_on_from_a_cursor(self):
+        whole = assistants.list_jobs()
+
+        first = assistants.list_jobs(limit=2)
+        after = assistants.list_jobs(limit=200, cursor=first["next"])
+
+        assert whole["total"] == first["total"] == len(whole["jobs"]) > 2
+        assert whole["next"] is None
+        assert first["jobs"] + after["jobs"] == whole["jobs"]
+        assert "total" not in after
+
     def test_the_tree_is_cut_where_it_is_too_large(self, monkeypatch: pytest.MonkeyPatch):
         whole = assistants.queue_tree()
         monkeypatch.setattr(assistants, "_MOST_ROWS", 2)
