@@ -83,13 +83,25 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.0f}\u00a0%"
 
 
-def of_whole(resource: str, part: int, whole: int) -> str:
-    """ "412 of 960 GPU-hours, 43 %"."""
+def of_whole(resource: str, part: int, whole: int, name: str) -> str:
+    """ "412 of 960 GPU-hours deserved, 43 %"; `name` says what the whole is."""
     words = shown_hours(resource, part)
     if whole > 0:
-        unit = hour_unit(resource)
+        unit = f"{hour_unit(resource)} {name}"
         return f"{words} of {shown_hours(resource, whole)} {unit}, {percent(part, whole)}"
     return f"{words} {hour_unit(resource)}"
+
+
+def of_its_whole(report: UsageReport, figures: Figures) -> str:
+    """Of the denominator of a line."""
+    name = "deserved" if report.question.has_shares else "used by all"
+    return of_whole(report.question.resource, figures.used, denominator(report, figures), name)
+
+
+def of_capacity(report: UsageReport) -> str:
+    """ "452 of 2 000 GPU-hours that the cluster had, 23 %"."""
+    resource = report.question.resource
+    return of_whole(resource, report.whole.used, report.capacity, "that the cluster had")
 
 
 def exact_seconds(resource: str, value: int) -> str:
@@ -126,7 +138,7 @@ def line_object(
     found["usedSeconds"] = exact_seconds(resource, figures.used)
     found["share"] = round(figures.used / whole, 6) if whole > 0 else None
     found["cost"] = None if cost is None else str(rounded(cost))
-    found["message"] = of_whole(resource, figures.used, whole)
+    found["message"] = of_its_whole(report, figures)
     return found
 
 
@@ -170,6 +182,7 @@ def report_object(report: UsageReport, costs: Costs) -> dict[str, Any]:
         "unit": hour_unit(question.resource),
         "completeUntil": report.complete_until.isoformat() if report.complete_until else None,
         "capacity": round(in_hours(question.resource, report.capacity), 6),
+        "message": of_capacity(report),
         "currency": costs.currency,
         "whole": line_object(report, "", report.whole, _whole_cost(costs)),
         "rows": _line_objects(report, costs),
@@ -257,7 +270,7 @@ def _entry(report: UsageReport, name: str, figures: Figures) -> dict[str, Any]:
         "queue": name if question.by == QUEUE else "",
         "job": name if question.by == JOB else "",
         "share": percent(figures.used, whole) or "–",
-        "words": of_whole(question.resource, figures.used, whole),
+        "words": of_its_whole(report, figures),
     }
     for figure in FIGURES:
         found[figure] = shown_hours(question.resource, getattr(figures, figure))
@@ -268,9 +281,7 @@ def _totals(report: UsageReport) -> list[dict[str, str]]:
     resource = report.question.resource
     whole = report.whole
     unit = hour_unit(resource)
-    used = of_whole(resource, whole.used, report.capacity).removeprefix(
-        shown_hours(resource, whole.used)
-    )
+    used = of_capacity(report).removeprefix(shown_hours(resource, whole.used))
     rows = [{"title": "Used", "amount": shown_hours(resource, whole.used), "note": used.strip()}]
     if report.question.has_shares:
         for figure, note in (

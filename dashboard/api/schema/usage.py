@@ -45,6 +45,7 @@ UsageReport = object_shape(
         unit=s.CharField(),
         completeUntil=maybe_moment(),
         capacity=s.FloatField(help_text="what the nodes of the whole cluster had"),
+        message=s.CharField(help_text="what was used of what the cluster had"),
         currency=text(help_text="of the costs; empty where there are no prices"),
         whole=_UsageLine(),
         rows=_UsageLine(many=True, help_text="the largest first; “others” is the rest of many"),

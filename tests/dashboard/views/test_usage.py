@@ -73,7 +73,7 @@ def test_the_api_says_what_each_queue_used_of_what_it_deserved(root_admin):
     found = status(root_admin)
 
     first, batch = found["rows"]
-    assert first["message"] == "412 of 960 GPU-hours, 43\u00a0%"
+    assert first["message"] == "412 of 960 GPU-hours deserved, 43\u00a0%"
     assert (first["used"], first["lent"], first["lost"], first["idle"]) == (412, 40, 20, 508)
     assert first["usedSeconds"] == str(412 * 3600)
     assert (batch["name"], batch["used"], batch["borrowed"], batch["waited"]) == (
@@ -83,6 +83,10 @@ def test_the_api_says_what_each_queue_used_of_what_it_deserved(root_admin):
         7,
     )
     assert found["capacity"] == 2000
+    assert found["message"] == "452 of 2\u202f000 GPU-hours that the cluster had, 23\u00a0%"
+    assert status(root_admin, f"{OCTOBER}&by=user")["rows"][0]["message"] == (
+        "300 of 452 GPU-hours used by all, 66\u00a0%"
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_csv_has_the_same_rows(root_admin):
 def test_the_page_has_figures_with_unit_and_denominator(root_admin):
     words = text(root_admin.get(f"/insights/usage/?{OCTOBER}"))
 
-    assert "452 of 2 000 GPU-hours, 23 %" in words
+    assert "452 of 2 000 GPU-hours that the cluster had, 23 %" in words
     assert "All figures are GPU-hours." in words
     assert "All figures are up to" in words
 
