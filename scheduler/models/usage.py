@@ -23,7 +23,8 @@ class UsageRow(models.Model):
     QUEUE = "queue"
     CLUSTER = "cluster"
     KEY = ("grain", "seconds", "resource", "at", "queue_name", "namespace", "owner", "job")
-    FIGURES = ("used", "waited", "lost", "deserved", "borrowed", "lent", "owed")
+    FIGURES_OF_PODS = ("used", "waited", "lost")
+    FIGURES = (*FIGURES_OF_PODS, "deserved", "borrowed", "lent", "owed")
 
     grain = models.CharField(max_length=8)
     seconds = models.PositiveIntegerField()

@@ -47,7 +47,7 @@ def _days(queues: int, days: int) -> Iterator[list[UsageRow]]:
     today = datetime.combine(timezone.now().date(), datetime.min.time(), UTC)
     for back in range(days):
         at = today - timedelta(days=back)
-        rows = [_row("cluster", at, deserved=queues * 10**8)]
+        rows = [_row("cluster", at, used=queues * 10**7, deserved=queues * 10**8)]
         for number in range(queues):
             name = f"q-{number}"
             rows.append(_row("queue", at, name, used=10**7, deserved=10**8, owed=10**6))

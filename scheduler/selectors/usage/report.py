@@ -81,6 +81,9 @@ class Figures:
         """Of what was deserved: neither used by itself nor lent."""
         return max(0, self.deserved + self.borrowed - self.used - self.lent)
 
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(*(getattr(self, name) + getattr(other, name) for name in UsageRow.FIGURES))
+
     def __sub__(self, other: Figures) -> Figures:
         return Figures(*(getattr(self, name) - getattr(other, name) for name in UsageRow.FIGURES))
 
@@ -114,22 +117,24 @@ class UsageReport:
 def usage_report(question: UsageQuestion, most: int = MOST_LINES) -> UsageReport:
     rows = rows_of(question)
     names = COLUMNS[question.by]
-    by_name: Any = rows.order_by().values_list(*names).annotate(**_sums())
-    summed = by_name.order_by("-sum_used", *names)
-    lines = []
-    for found in summed[:most]:
-        lines.append(UsageLine("/".join(found[: len(names)]), Figures(*found[len(names) :])))
-    whole = Figures(*(value or 0 for value in rows.aggregate(**_sums()).values()))
-    others = whole
-    for line in lines:
-        others = others - line.figures
+    figures = _figures_of(question)
+    by_name: Any = rows.order_by().values_list(*names).annotate(**_sums(figures))
+    found = [
+        UsageLine("/".join(row[: len(names)]), _figures(figures, row[len(names) :]))
+        for row in by_name.order_by("-sum_used", *names)[: most + 1]
+    ]
+    lines = found[:most]
+    listed = _together(line.figures for line in lines)
+    whole = listed
+    if len(found) > most:
+        whole = _figures(figures, rows.aggregate(**_sums(figures)).values())
     steps = tuple(question.span.beginnings())
     capacity = _capacity(question)
     series = _series(question, rows, [line.name for line in lines[:LARGEST]], steps)
     return UsageReport(
         question=question,
         lines=tuple(lines),
-        others=others,
+        others=whole - listed,
         whole=whole,
         capacity=sum(capacity.values()),
         complete_until=complete_until(),
@@ -138,8 +143,29 @@ def usage_report(question: UsageQuestion, most: int = MOST_LINES) -> UsageReport
     )
 
 
+def _figures_of(question: UsageQuestion) -> tuple[str, ...]:
+    if question.has_shares:
+        return UsageRow.FIGURES
+    return UsageRow.FIGURES_OF_PODS
+
+
+def _figures(names: tuple[str, ...], values: Iterable[int | None]) -> Figures:
+    return Figures(**{name: value or 0 for name, value in zip(names, values, strict=True)})
+
+
+def _together(parts: Iterable[Figures]) -> Figures:
+    whole = Figures()
+    for part in parts:
+        whole = whole + part
+    return whole
+
+
 def rows_of(question: UsageQuestion) -> QuerySet[UsageRow]:
-    rows = _in_span(question.grain, question)
+    return _of_grain(question.grain, question)
+
+
+def _of_grain(grain: str, question: UsageQuestion) -> QuerySet[UsageRow]:
+    rows = _in_span(grain, question)
     if question.queue:
         rows = rows.filter(queue_name__in=names_in_records(question.queue))
     if question.user:
@@ -166,8 +192,8 @@ def _in_span(grain: str, question: UsageQuestion) -> QuerySet[UsageRow]:
     return rows
 
 
-def _sums() -> dict[str, Any]:
-    return {f"sum_{name}": Sum(name) for name in UsageRow.FIGURES}
+def _sums(figures: tuple[str, ...]) -> dict[str, Any]:
+    return {f"sum_{name}": Sum(name) for name in figures}
 
 
 def _capacity(question: UsageQuestion) -> dict[datetime, int]:
@@ -206,7 +232,8 @@ def _series(
     places = {start: place for place, start in enumerate(steps)}
     beginning_of = question.span.beginning_of
     rest = [0] * len(steps)
-    for at, used in rows.order_by().values_list("at").annotate(total=Sum("used")):
+    whole = _of_grain(_grain_of_whole(question), question).order_by()
+    for at, used in whole.values_list("at").annotate(total=Sum("used")):
         rest[places[beginning_of(at)]] += used
     largest_names = list(names)
     found: dict[str | None, list[int]] = {name: [0] * len(steps) for name in largest_names}
@@ -219,6 +246,17 @@ def _series(
     if any(rest):
         found[None] = rest
     return found
+
+
+def _grain_of_whole(question: UsageQuestion) -> str:
+    """The coarsest rows that tell what was used in all: each second is in a row of each grain, but
+    those by job are not kept for as long.
+    """
+    if question.by == JOB or question.user or question.namespace:
+        return question.grain
+    if question.queue or question.visible is not None:
+        return UsageRow.QUEUE
+    return UsageRow.CLUSTER
 
 
 def _any_of(columns: tuple[str, ...], names: Iterable[str]) -> Q:
