@@ -222,6 +222,7 @@ def _pod_line(pod: Pod) -> Context:
         "name": pod.name,
         "task": pod.task,
         "phase": pod.phase,
+        "has_log": pod.node is not None,
         "node": _node_name(pod.node),
         "reserved": _node_name(pod.reserved_node),
         "request": amounts_text(pod.pod_class.requests),

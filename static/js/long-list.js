@@ -265,7 +265,9 @@ class LongList {
     this.table.tHead.rows[0].setAttribute("aria-rowindex", "1");
     this.part.querySelector("nav.pages").hidden = true;
     this.note = element("p", "", { className: "quiet long-list-note" });
-    this.part.prepend(this.note);
+    const onPaper = element("p", "", { className: "on-paper" });
+    setText(onPaper, "Printed are the jobs near the window. Filter the list to print others.");
+    this.part.prepend(this.note, onPaper);
     const words = this.form.querySelector("[data-pick-all-words]");
     if (words) setText(words, "the rows here and just above and below");
   }

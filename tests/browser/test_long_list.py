@@ -199,3 +199,19 @@ def test_without_javascript_it_is_pages(signed_in: Opens):
 
     expect(rows(page)).to_have_count(50)
     expect(rows(page).first).to_have_attribute("data-key", f"default/job-{JOBS - 51:05d}")
+
+
+def test_on_paper_there_are_the_jobs_near_the_window_and_no_empty_sheets(signed_in: Opens):
+    page = signed_in("/jobs/")
+    expect(page.locator(".long-list-note")).to_contain_text("1\u2009000 jobs")
+
+    page.emulate_media(media="print")
+
+    expect(page.locator(".on-paper")).to_have_text(
+        "Printed are the jobs near the window. Filter the list to print others."
+    )
+    printed = rows(page).count()
+    assert printed < FEW
+    assert page.evaluate("document.querySelectorAll('tr[data-room]').length") > 0
+    table = page.locator(".job-table").bounding_box()
+    assert table["height"] < printed * 120

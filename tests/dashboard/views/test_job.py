@@ -146,6 +146,14 @@ def test_a_gang_of_a_thousand_is_drawn_whole_and_its_pods_are_turned_by_pages():
     assert [pod["name"] for pod in page.context["pods"]][:1] == ["train-2-w-200"]
 
 
+def test_the_log_of_a_pod_that_has_a_node_is_one_click_away():
+    page = text(signed_in("sam").get("/jobs/default/train-1/"))
+    waiting = text(signed_in("sam").get("/jobs/default/train-2/"))
+
+    assert 'href="/jobs/default/train-1/pods/train-1-worker-0/#log"' in page
+    assert "#log" not in waiting
+
+
 def test_pods_are_filtered_by_their_state():
     Pod.objects.filter(name="train-1-worker-0").update(phase="Failed")
 
