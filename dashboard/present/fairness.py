@@ -54,19 +54,19 @@ def balance_object(resource: str, row: Balance) -> dict[str, Any]:
 
 
 def balance_words(resource: str, row: Balance) -> str:
-    """ "12 of 96 GPU-hours below its deserved while it asked, 13 %"."""
-    unit = hour_unit(resource)
-    if row.balance < 0:
-        part, words = -row.balance, "below its deserved while it asked for them"
-    elif row.balance > 0:
-        part, words = row.balance, "above its deserved"
-    else:
+    """ "12 GPU-hours less than the 96 that it deserved, while it asked for more: 13 % of them"."""
+    if not row.balance:
         return "even"
+    part = f"{shown_hours(resource, abs(row.balance))} {hour_unit(resource)}"
     if row.deserved <= 0:
-        return f"{shown_hours(resource, part)} {unit} {words}"
+        return f"{part} more than it deserved, which was nothing"
     whole = shown_hours(resource, row.deserved)
-    share = percent(part, row.deserved)
-    return f"{shown_hours(resource, part)} of {whole} {unit} {words}, {share}"
+    share = percent(abs(row.balance), row.deserved)
+    if row.balance > 0:
+        return f"{part} more than the {whole} that it deserved: {share} of them"
+    return (
+        f"{part} less than the {whole} that it deserved, while it asked for more: {share} of them"
+    )
 
 
 def fairness_object(found: Fairness, seen: Visibility) -> dict[str, Any]:

@@ -43,10 +43,17 @@ FIRST_LINES: Final = 100
 
 
 def hour_unit(resource: str) -> str:
-    """ "GPU-hours", "Gi-hours"."""
+    """ "GPU-hours", "Gi-hours of memory"."""
     if is_bytes(resource):
-        return f"{short_name(resource)} Gi-hours"
+        return f"Gi-hours of {short_name(resource).lower()}"
     return f"{short_name(resource)}-hours"
+
+
+def priced_unit(resource: str) -> str:
+    """What a price is for: "GPU-hour", "Gi-hour"."""
+    if is_bytes(resource):
+        return "Gi-hour"
+    return f"{short_name(resource)}-hour"
 
 
 def in_hours(resource: str, value: int) -> float:
@@ -286,7 +293,7 @@ def _totals(report: UsageReport) -> list[dict[str, str]]:
     if report.question.has_shares:
         for figure, note in (
             ("deserved", unit),
-            ("borrowed", f"{unit}, above what was deserved"),
+            ("borrowed", f"{unit} above what was deserved"),
             (
                 "idle",
                 f"{unit}, {percent(whole.idle, whole.deserved) or '0 %'} of what was deserved",
@@ -295,13 +302,13 @@ def _totals(report: UsageReport) -> list[dict[str, str]]:
             amount = shown_hours(resource, getattr(whole, figure))
             rows.append({"title": figure.capitalize(), "amount": amount, "note": note})
         owed = shown_hours(resource, whole.owed)
-        note = f"{unit}, lacked while pods asked for it"
+        note = f"{unit} that queues lacked of their deserved while they asked for more"
         rows.append({"title": "Owed", "amount": owed, "note": note})
     rows.append(
         {
             "title": "Waited for",
             "amount": shown_hours(resource, whole.waited),
-            "note": f"{unit}, from submit to a node",
+            "note": f"{unit} that pods asked for until they got a node",
         }
     )
     lost = percent(whole.lost, whole.used) or "0 %"

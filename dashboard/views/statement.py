@@ -18,7 +18,7 @@ from dashboard.forms.usage import usage_resources
 from dashboard.http.access import access, page, require_view
 from dashboard.present.amounts import short_name
 from dashboard.present.statement import present_statement, statement_as_csv, statement_of
-from dashboard.present.usage import hour_unit
+from dashboard.present.usage import priced_unit
 from dashboard.views.common import actor
 from scheduler.admission.violations import Rejected, in_words
 from scheduler.domain.access import Permission
@@ -83,7 +83,7 @@ def prices(request: HttpRequest) -> HttpResponse:
             {
                 "name": name,
                 "title": short_name(name),
-                "unit": hour_unit(name).removesuffix("s"),
+                "unit": priced_unit(name),
                 "price": newest.get(name, ""),
             }
         )

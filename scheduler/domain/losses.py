@@ -32,10 +32,13 @@ PART_WORDS: Final[Mapping[str, str]] = {
 }
 PART_HELP: Final[Mapping[str, str]] = {
     USED: "held by pods",
-    FRAGMENTED: "free, but on no node in the way that waiting pods need it",
-    GANG: "free, but too little for all pods that a waiting gang needs",
+    FRAGMENTED: "free, but in pieces: no node has enough of it for a pod that waits",
+    GANG: "free, but too little for all pods that a waiting gang needs to start",
     QUOTA: "free, but the queues that ask for it may not have more, or it is kept for a guarantee",
-    SUSPENDED: "free, but who asks for it is suspended, closed, on hold, or scheduling is paused",
+    SUSPENDED: (
+        "free, but the queue or job that asks for it is suspended, closed or on hold, or "
+        "scheduling is paused"
+    ),
     OTHER: "free, and asked for by gangs that wait for something else",
     NO_DEMAND: "free, and nobody asked for it",
 }
