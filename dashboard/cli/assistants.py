@@ -51,7 +51,7 @@ _AMOUNTS: Final = frozenset(
         "used",
     )
 )
-"""Figures of a reason that are amounts of its resource. All others count something."""
+"""Figures that are amounts of the resource beside them. All others count something."""
 
 
 def register(app: typer.Typer) -> None:
@@ -265,31 +265,24 @@ def _cursor_of(page: Row) -> str:
     return "".join(parse_qs(urlsplit(page["next"] or "").query).get("cursor", []))
 
 
-def _with_quantities(value: Any) -> Any:
-    """Figures of reasons count in thousandths and bytes: here each has its unit."""
+def _with_quantities(value: Any, resource: str = "") -> Any:
+    """Reasons and checks count in thousandths and bytes of the resource that they name: here each
+    amount has its unit.
+    """
     if isinstance(value, list):
-        return [_with_quantities(each) for each in value]
+        return [_with_quantities(each, resource) for each in value]
     if not isinstance(value, dict):
         return value
-    found = {name: _with_quantities(each) for name, each in value.items()}
-    figures = value.get("figures")
-    if isinstance(figures, dict) and isinstance(figures.get("resource"), str):
-        found["figures"] = _amounts(figures, figures["resource"])
-    return found
+    named = value.get("resource")
+    if isinstance(named, str):
+        resource = named
+    return {name: _figure(name, each, resource) for name, each in value.items()}
 
 
-def _amounts(figures: Row, resource: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in figures.items():
-        if isinstance(value, list):
-            found[name] = [
-                _amounts(each, resource) if isinstance(each, dict) else each for each in value
-            ]
-        elif name in _AMOUNTS and isinstance(value, int):
-            found[name] = f"{written(resource, value)} {resource}"
-        else:
-            found[name] = value
-    return found
+def _figure(name: str, value: Any, resource: str) -> Any:
+    if resource and name in _AMOUNTS and type(value) is int:
+        return f"{written(resource, value)} {resource}"
+    return _with_quantities(value, resource)
 
 
 def _if_there(where: str, what: str, **parameters: Any) -> Any:

@@ -70,13 +70,17 @@ class TestTools:
     def test_figures_of_reasons_have_their_units(self, vcctl: Type):
         told = vcctl("vcctl job explain train-2 -o json").json["figures"]
 
-        figures = assistants.explain_job("train-2")["figures"]
+        explained = assistants.explain_job("train-2")
+        figures = explained["figures"]
         (job,) = assistants.list_jobs(queue="research", phase="Pending")["jobs"]
 
         assert told["resource"] == figures["resource"] == "cpu"
         assert figures["need"] == f"{told['need'] // 1000} cpu"
         assert figures["level"] == told["level"]
         assert job["waitsFor"]["figures"]["need"] == figures["need"]
+        assert explained["checks"]
+        for check in explained["checks"]:
+            assert not check["resource"] or check["need"].endswith(f" {check['resource']}")
 
     def test_a_long_list_says_how_many_there_are_and_goes_on_from_a_cursor(self):
         whole = assistants.list_jobs()
