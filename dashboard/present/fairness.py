@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -187,18 +188,34 @@ def _shown_room(found: Fairness) -> list[dict[str, str]]:
     amounts = _room_amounts(found)
     whole = sum(amounts.values())
     of_all = f"of {shown_hours(resource, whole)} {hour_unit(resource)}"
+    shares = percents(list(amounts.values()))
     rows = []
-    for part, amount in amounts.items():
+    for (part, amount), share in zip(amounts.items(), shares, strict=True):
         words = f"{shown_hours(resource, amount)} {of_all}"
         rows.append(
             {
                 "title": PART_WORDS[part],
                 "help": PART_HELP[part],
-                "share": percent(amount, whole) or "–",
+                "share": share,
                 "words": words,
             }
         )
     return rows
+
+
+def percents(amounts: Sequence[int]) -> list[str]:
+    """Of all of them, rounded so that they add up to 100: who was cut most is rounded up first."""
+    whole = sum(amounts)
+    if not whole:
+        return [UNKNOWN] * len(amounts)
+    shares = [amount * 100 // whole for amount in amounts]
+    by_rest = sorted(range(len(amounts)), key=lambda place: -(amounts[place] * 100 % whole))
+    for place in by_rest[: 100 - sum(shares)]:
+        shares[place] += 1
+    found = []
+    for amount, share in zip(amounts, shares, strict=True):
+        found.append("under 1\u00a0%" if amount and not share else f"{share}\u00a0%")
+    return found
 
 
 def _shares(found: Fairness) -> dict[str, list[float | None]]:
