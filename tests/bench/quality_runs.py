@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,6 +22,9 @@ from scheduler.simulation.runs import run_load, run_to_rest
 Figures = dict[str, Any]
 
 SAMPLE: Final = "examples/sample-cluster.yaml"
+WEEKS: Final = "philly"
+WHOLE: Final = "philly-all"
+"""Loads beside the mixes: two weeks of the Philly trace, and the whole of it."""
 PHILLY: Final = "examples/philly-cluster.yaml"
 PHILLY_JOBS: Final = "examples/philly-2017w41-42.csv.gz"
 MIXES: Final = ("steady", "burst", "gpu-contention")
@@ -36,12 +39,20 @@ SAVED_STATES: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One policy under one load. `load` is a mix, or "philly"."""
+    """One policy under one load: a mix, `WEEKS` or `WHOLE`. `trace` is the file of the whole."""
 
     load: str
     seed: int
     seconds: float
     policy: str
+    trace: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """Which aims it is judged by."""
+        if self.load in (WEEKS, WHOLE):
+            return self.load
+        return "sample"
 
     @property
     def jobs(self) -> tuple[str, int, float]:
@@ -76,16 +87,17 @@ def run_task(task: Task) -> Done:
 
 
 def _read_load(task: Task) -> tuple[Cluster, list[LoadJob]]:
-    if task.load == "philly":
+    if task.cluster != "sample":
         cluster = read_file(PHILLY, str)[0].cluster
-        return cluster, recorded_load(read_trace_file(PHILLY_JOBS), cluster, seconds=task.seconds)
+        trace = read_trace_file(task.trace or PHILLY_JOBS)
+        return cluster, recorded_load(trace, cluster, seconds=task.seconds)
     cluster = read_file(SAMPLE, str)[0].cluster
     return cluster, drawn_load(task.load, cluster, seconds=task.seconds, seed=task.seed)
 
 
 def _is_saved(task: Task) -> bool:
     """States of the sample are saved, under the policies that evict."""
-    return task.load != "philly" and task.policy in ("fumarole", "volcano")
+    return task.cluster == "sample" and task.policy in ("fumarole", "volcano")
 
 
 class _SavedStates:
@@ -110,11 +122,17 @@ def tasks(scale: float) -> list[Task]:
     if scale < 1:
         seeds = SEEDS[:1]
         seconds = SECONDS / 3
-    found = [Task("philly", 0, TWO_WEEKS * scale, policy) for policy in POLICIES]
+    found = [Task(WEEKS, 0, TWO_WEEKS * scale, policy) for policy in POLICIES]
     for mix in MIXES:
         for seed in seeds:
             found.extend(Task(mix, seed, seconds, policy) for policy in POLICIES)
     return found
+
+
+def whole_trace_tasks(path: str, policies: Iterable[str]) -> list[Task]:
+    """As long as jobs come in the file."""
+    seconds = max(job.at for job in read_trace_file(path))
+    return [Task(WHOLE, 0, seconds, policy, path) for policy in policies]
 
 
 def run_all(wanted: Sequence[Task], keep: str = "") -> list[Done]:
