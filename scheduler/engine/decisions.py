@@ -1,11 +1,14 @@
 """What a session decided, as values: binds, evictions, reservations, phases, conditions, reasons
 and the figures of each queue.
+
+What a session makes by the hundred is a tuple with names: those are made several times as fast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import NamedTuple
 
 from scheduler.domain.evictions import EvictionRule
 from scheduler.domain.reasons import ReasonCode
@@ -13,8 +16,7 @@ from scheduler.domain.resources import NOTHING, Resources
 from scheduler.domain.workloads import Phase
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(NamedTuple):
     """This pod goes to this node. `row` is the pod's row in the snapshot."""
 
     pod: str
@@ -84,8 +86,7 @@ class Grounds:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(NamedTuple):
     """This pod must go, for whom and why, with the figures of its queue before and after.
 
     `action` is preempt, reclaim or shed; `beneficiary` is the podgroup it makes room for (for shed,
@@ -113,8 +114,7 @@ class Evict:
     ran_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """Room that this pod waits for on this node, kept for it until the session numbered `expires`
     is over.
     """
@@ -126,16 +126,14 @@ class Reservation:
     expires: int
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseChange:
+class PhaseChange(NamedTuple):
     podgroup: str
     row: int
     old: Phase
     new: Phase
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """Volcano's condition of a podgroup: type Unschedulable or Scheduled, status True."""
 
     podgroup: str
@@ -145,8 +143,7 @@ class Condition:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PodCondition:
+class PodCondition(NamedTuple):
     """Volcano's condition PodScheduled=False of a pod: reason Unschedulable or Schedulable."""
 
     pod: str
@@ -155,8 +152,7 @@ class PodCondition:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """`type` is Normal or Warning; `object` is "podgroup", "pod" or "queue", `name` its key; `code`
     says why a podgroup waits.
     """
@@ -247,8 +243,7 @@ class QueueFigures:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What this session says about a podgroup that did not start, or about the pods beyond the
     minimum of one that runs; and only if it is not what the last one said.
 

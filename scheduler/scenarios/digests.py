@@ -39,12 +39,9 @@ def plain_outcome(outcome: Outcome, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _plain_value(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        found = {}
-        for item in fields(value):
-            if item.name not in _ROWS:
-                found[item.name] = _plain_value(getattr(value, item.name))
-        return found
+    names = _names_of_fields(value)
+    if names:
+        return {name: _plain_value(getattr(value, name)) for name in names if name not in _ROWS}
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, Mapping):
@@ -59,3 +56,10 @@ def _plain_value(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     return str(value)
+
+
+def _names_of_fields(value: Any) -> tuple[str, ...]:
+    """Of a dataclass or a tuple with names; none of any other value."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return tuple(item.name for item in fields(value))
+    return getattr(value, "_fields", ())

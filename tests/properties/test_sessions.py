@@ -291,11 +291,11 @@ def _told(outcome: Outcome):
         dict(outcome.reasons),
         outcome.warnings,
         outcome.events,
-        [replace(eviction, row=0) for eviction in outcome.evictions],
-        [replace(bind, row=0) for bind in outcome.binds],
-        sorted(replace(condition, row=0) for condition in outcome.conditions)
+        [eviction._replace(row=0) for eviction in outcome.evictions],
+        [bind._replace(row=0) for bind in outcome.binds],
+        sorted(condition._replace(row=0) for condition in outcome.conditions)
         if False
-        else [replace(item, row=0) for item in outcome.conditions],
+        else [item._replace(row=0) for item in outcome.conditions],
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from scheduler.domain.resources import COMMON, NOTHING, Resources
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Evict, Grounds, Holding
 from scheduler.engine.grounds import Exchange
-from scheduler.engine.report.figures import named_amounts
+from scheduler.engine.report.figures import named_amounts, named_values
 from scheduler.engine.session import Session
 from scheduler.engine.state.queue_quotas import Quotas
 from scheduler.engine.statement import Operation
@@ -37,30 +36,55 @@ class NamedSums:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._made: dict[bytes, Resources] = {}
+        self._made: dict[tuple[int, ...], Resources] = {}
 
-    def of(self, values: Amounts) -> Resources:
-        key = values.tobytes()
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = named_amounts(self._session, values, zeros=True)
+    def of(self, values: Amounts) -> list[Resources]:
+        """One for each row."""
+        found = []
+        for row in values.tolist():
+            key = tuple(row)
+            if key not in self._made:
+                self._made[key] = named_values(self._session, row, zeros=True)
+            found.append(self._made[key])
         return found
 
 
 def all_evictions(session: Session) -> tuple[Evict, ...]:
-    meetings: dict[tuple[int, int], Meeting] = {}
+    operations = session.evictions
+    if not operations:
+        return ()
+    meetings = Meetings(session)
     sums = NamedSums(session)
-    requests: dict[int, Resources] = {}
-    found = []
-    for operation in session.evictions:
+    before = np.array([operation.before for operation in operations])
+    pod_classes = [operation.pod_class for operation in operations]
+    requests = {
+        number: named_amounts(session, session.request[number]) for number in set(pod_classes)
+    }
+    pods = [operation.pods[0] for operation in operations]
+    columns = zip(
+        operations,
+        pods,
+        sums.of(before),
+        sums.of(before - session.request[pod_classes]),
+        [requests[number] for number in pod_classes],
+        _seconds_run(session, pods),
+        strict=True,
+    )
+    return tuple([_eviction(session, meetings.of(row[0]), *row) for row in columns])
+
+
+class Meetings:
+    """Each made once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._made: dict[tuple[int, int], Meeting] = {}
+
+    def of(self, operation: Operation) -> Meeting:
         pair = (operation.gang.queue, _taking_queue(operation))
-        if pair not in meetings:
-            meetings[pair] = _meeting(session, *pair)
-        pod_class = operation.pod_class
-        if pod_class not in requests:
-            requests[pod_class] = named_amounts(session, session.request[pod_class])
-        found.append(_eviction(session, operation, meetings[pair], sums, requests[pod_class]))
-    return tuple(found)
+        if pair not in self._made:
+            self._made[pair] = _meeting(self._session, *pair)
+        return self._made[pair]
 
 
 def _taking_queue(operation: Operation) -> int:
@@ -89,18 +113,16 @@ def _meeting(session: Session, losing: int, taking: int) -> Meeting:
 
 def _eviction(
     session: Session,
-    operation: Operation,
     meeting: Meeting,
-    sums: NamedSums,
+    operation: Operation,
+    pod: int,
+    before: Resources,
+    after: Resources,
     request: Resources,
+    ran_seconds: float,
 ) -> Evict:
     gang = operation.gang
-    (pod,) = operation.pods
-    (node,) = operation.nodes
-    before = operation.before
-    if before is None:
-        before = session.queue_usage.allocated[gang.queue]
-    after = before - session.request[operation.pod_class]
+    node = operation.nodes[0]
     return Evict(
         pod=session.snapshot.pods.key[pod],
         node=session.node_table.names[node] if node >= 0 else "",
@@ -113,22 +135,21 @@ def _eviction(
         beneficiary_queue=meeting.beneficiary_queue,
         level=meeting.level,
         depth=meeting.depth,
-        allocated_before=sums.of(before),
-        allocated_after=sums.of(after),
+        allocated_before=before,
+        allocated_after=after,
         deserved=meeting.deserved,
         guarantee=meeting.guarantee,
         grounds=grounds_of(session, operation),
         request=request,
-        ran_seconds=_seconds_run(session, pod),
+        ran_seconds=ran_seconds,
     )
 
 
-def _seconds_run(session: Session, pod: int) -> float:
+def _seconds_run(session: Session, pods: list[int]) -> list[float]:
     """0 for a pod of which nobody knows when it started."""
-    started = float(session.snapshot.pods.started[pod])
-    if isnan(started):
-        return 0.0
-    return max(0.0, session.snapshot.taken_at - started)
+    ran = np.maximum(0.0, session.snapshot.taken_at - session.snapshot.pods.started[pods])
+    seconds: list[float] = np.nan_to_num(ran, nan=0.0).tolist()
+    return seconds
 
 
 def eviction_reason(action: str) -> str:

@@ -23,10 +23,11 @@ def named_amounts(session: Session, values: Amounts, *, zeros: bool = False) -> 
 
     No limit is left out.
     """
-    return _named(session, values.tolist(), zeros)
+    return named_values(session, values.tolist(), zeros=zeros)
 
 
-def _named(session: Session, values: list[int], zeros: bool) -> Resources:
+def named_values(session: Session, values: list[int], *, zeros: bool) -> Resources:
+    """The same of plain numbers, one for each column."""
     named: dict[str, int] = {}
     for dim, name in session.queue_resources:
         value = values[dim]
@@ -111,7 +112,8 @@ class Figures(Mapping[str, QueueFigures]):
         quotas = self._session.quotas
         matrices = zip(_USED, self._used[:, row].tolist(), strict=True)
         used: dict[str, Any] = {
-            figure: _named(session, values, figure in _WITH_ZEROS) for figure, values in matrices
+            figure: named_values(session, values, zeros=figure in _WITH_ZEROS)
+            for figure, values in matrices
         }
         if quotas is None:
             return QueueFigures(name, **used)
