@@ -24,12 +24,9 @@ def missing_runs(session: Session, gang: Gang) -> Runs:
 
 def missing_amounts(session: Session, gang: Gang) -> Amounts:
     """What those pods ask for together."""
-    pods = session.tasks.missing_pods(gang)
-    amounts: Amounts
-    if len(pods) == 1:
-        amounts = session.request[session.pod_classes[pods[0]]].copy()
-    else:
-        amounts = session.request[session.pod_classes[pods]].sum(axis=0)
+    amounts: Amounts = np.zeros(session.request.shape[1], dtype=np.int64)
+    for pod_class, count in missing_runs(session, gang):
+        amounts += session.request[pod_class] * count
     return amounts
 
 

@@ -48,17 +48,14 @@ class Claim:
 
     def _short_on_nodes(self) -> Mask:
         session = self.session
-        room = session.node_table.future()
         runs = missing_runs(session, self.gang)
-        found = np.zeros(len(self.wanted), dtype=np.bool_)
-        dims = np.flatnonzero(self.asked)
         if len(runs) == 1:
             pod_class, count = runs[0]
-            suitable = session.node_scores(pod_class).suitable
-            copies = room[dims][:, suitable] // session.request[pod_class][dims, None]
-            found[dims] = np.maximum(0, copies).sum(axis=1) < count
-            return found
-        for dim in dims.tolist():
+            few: Mask = session.node_scores(pod_class).copies_by_resource() < count
+            return few & self.asked
+        room = session.node_table.future_everywhere()
+        found = np.zeros(len(self.wanted), dtype=np.bool_)
+        for dim in np.flatnonzero(self.asked).tolist():
             alone = np.full_like(room, _PLENTY)
             alone[dim] = room[dim]
             found[dim] = lay_out(session, alone, runs) is None
@@ -101,7 +98,7 @@ class Claim:
         losing = self.session.losing_leaves.copy()
         losing[self.gang.queue] = False
         meetings = self.session.queue_tree.meetings(self.gang.queue)
-        for common in np.unique(meetings[losing]).tolist():
+        for common in set(meetings[losing].tolist()):
             if not self._reaches_up_to(common):
                 losing[meetings == common] = False
         return losing
@@ -137,16 +134,17 @@ class Claim:
 
     def may_lose_each(self, table: VictimTable) -> Mask:
         """The same for each victim alone, as far as this gang may take from its queue."""
-        may_go: Mask = self.losing_queues[table.queue] & (table.group != self.gang.row)
-        frees_any = np.zeros(len(table), dtype=np.bool_)
+        may_go: Mask = np.zeros(len(table), dtype=np.bool_)
+        for dim in np.flatnonzero(self.short).tolist():
+            may_go |= table.frees[dim]
+        if not self.losing_queues[table.queues].all():
+            may_go &= self.losing_queues[table.queue]
+        may_go[table.rows_of_group(self.gang.row)] = False
         least = self._least_to_spare[self.losing_queues].min(axis=0, initial=_PLENTY)
-        for dim, amounts in enumerate(table.amounts):
-            if amounts.max(initial=0) > least[dim]:  # else every queue can spare any of them
-                spare = self._least_to_spare[table.queue, dim]
-                may_go &= (amounts <= spare) | (amounts == 0)
-            if self.short[dim]:
-                frees_any |= amounts != 0
-        return may_go & frees_any
+        for dim in np.flatnonzero(table.most > least).tolist():  # else each can spare any of them
+            spare = self._least_to_spare[table.queue, dim]
+            may_go &= (table.amounts[dim] <= spare) | ~table.frees[dim]
+        return may_go
 
     def _crossed_above(self, queue: int) -> list[int]:
         return self.session.queue_tree.crossed(queue, self.gang.queue)

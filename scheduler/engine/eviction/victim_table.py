@@ -23,7 +23,8 @@ class VictimTable:
     the order in which they go, then the gang as a whole.
 
     Rows stay where they are. `is_left` marks those that are offered at present. `amounts` are
-    resources by victims. Of victims that cost the same, those with a lower `turn` go first.
+    resources by victims, `frees` marks where there are any, and `most` is what no victim has more
+    of. Of victims that cost the same, those with a lower `turn` go first.
     """
 
     def __init__(self, candidates: GangCandidates, groups: Rows) -> None:
@@ -49,10 +50,13 @@ class VictimTable:
         whole_amounts = members.amounts_by_group()
         amounts = np.concatenate([members.requests[spare], whole_amounts])[order]
         self.amounts: Amounts = np.ascontiguousarray(amounts.T)
+        self.frees: Mask = self.amounts != 0
+        self.most: Amounts = self.amounts.max(axis=1, initial=0)  # amounts never rise
         work = np.concatenate([members.work[spare] * SPARE, members.work_by_group()])
         self.cost: Floats = work[order]
         self._is_complete = members.are_complete()
         self._is_there: Mask = np.ones(len(members.pods), dtype=np.bool_)
+        self._has_protected = bool(members.is_protected.any())
         may_go_whole = self._is_complete & ~members.have_protected()
         self._row_of_member: Rows = np.full(len(members.pods), -1)  # by place; -1: it is not spare
         self._row_of_member[self._place[self.is_spare]] = np.flatnonzero(self.is_spare)
@@ -73,6 +77,19 @@ class VictimTable:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    @cached_property
+    def queues(self) -> Rows:
+        """Those that have any victims."""
+        return np.unique(self.queue)
+
+    def rows_of_group(self, group: int) -> slice:
+        """All rows of this podgroup."""
+        groups = self._members.groups
+        number = int(np.searchsorted(groups, group))
+        if number == len(groups) or groups[number] != group:
+            return slice(0, 0)
+        return slice(self._rows_of(number).start, int(self.gang_rows[number]) + 1)
 
     @cached_property
     def on_nodes(self) -> NodeOffers:
@@ -101,6 +118,10 @@ class VictimTable:
         if found is None:
             found = self._victims[row] = self._new_victim(row)
         return found
+
+    def victims(self, rows: Rows) -> list[Victim]:
+        """The same for many."""
+        return [self.victim(row) for row in rows.tolist()]
 
     def _new_victim(self, row: int) -> Victim:
         return Victim(
@@ -182,7 +203,7 @@ class VictimTable:
         rows = self._row_of_member[places]
         self.is_left[rows[rows >= 0]] = False
         self._take_off_gangs(numbers, places)
-        for number in np.unique(numbers).tolist():
+        for number in sorted(set(numbers.tolist())):
             self._renew_gang(number)
             self._keep_minimum(number)
 
@@ -192,6 +213,7 @@ class VictimTable:
         rows = self.gang_rows[numbers]
         requests = members.requests[places]
         np.subtract.at(self.amounts.T, rows, requests)
+        self.frees[:, rows] = self.amounts[:, rows] != 0
         nodes = self.session.nodes[members.pods[places]].astype(np.intp)
         self.on_nodes.take_off(rows, nodes, requests)
 
@@ -201,7 +223,7 @@ class VictimTable:
         own = members.places_of(number)
         is_there = self._is_there[own]
         work = members.work[own][is_there]
-        is_protected = (members.is_protected[own] & is_there).any()
+        is_protected = self._has_protected and (members.is_protected[own] & is_there).any()
         self._victims.pop(row, None)
         self.cost[row] = work.sum()
         self.is_left[row] = bool(self._is_complete[number] and len(work) and not is_protected)

@@ -18,7 +18,7 @@ import numpy as np
 from scheduler.domain.evictions import EvictionRule
 from scheduler.domain.nodes import Amounts, Mask
 from scheduler.domain.tables import Rows
-from scheduler.engine.eviction.alike_choice import choose_alike
+from scheduler.engine.eviction.alike_choice import AlikeExchange
 from scheduler.engine.eviction.claims import missing_runs
 from scheduler.engine.eviction.gang_victims import (
     Allowed,
@@ -78,11 +78,13 @@ class VictimSearch:
 
     def find(self) -> Plan | None:
         """The victims and the places; None if no allowed set makes room for the whole gang."""
-        if not self.victims or self.has_room_now():
-            return None  # there is room, so that is not why the gang waits
+        if not self.victims:
+            return None
         exchange = self._exchange_alike()
         if exchange is not None:
             return exchange
+        if self.has_room_now():
+            return None  # so that is not why the gang waits
         if not self.has_room_without_all():
             return None
         chosen = self._choose()
@@ -95,14 +97,16 @@ class VictimSearch:
         return Plan(tuple(chosen), tuple(nodes), len(self.victims), len(self.victims) <= FEW)
 
     def _exchange_alike(self) -> Plan | None:
-        """Where victims and pods go one for one: nobody is superfluous then."""
+        """Where there is room for no pod, and victims and pods go one for one: nobody is
+        superfluous then.
+        """
         if len(self.runs) != 1 or self._is_ruled or len(self.victims) <= FEW:
             return None
-        ((pod_class, count),) = self.runs
-        chosen = choose_alike(self.session, self.victims, pod_class, count, self._room)
-        if chosen is None or not self.may_go(chosen):
+        exchange = AlikeExchange(self.session, self.victims, *self.runs[0], self._room)
+        chosen = exchange.choose()
+        if chosen is None or not self.may_go(chosen) or not self._limits.allow(chosen):
             return None
-        nodes = self._layout(chosen)
+        nodes = exchange.places_of(chosen)
         if nodes is None:
             return None
         return Plan(tuple(chosen), tuple(nodes), len(self.victims))
@@ -200,11 +204,11 @@ def lay_out(session: Session, room: Amounts, runs: Runs) -> list[int] | None:
 
 def _room_for(session: Session, gang: Gang) -> Amounts:
     """What will be free without any eviction, less what others have been given in the future."""
-    room = session.node_table.future()
+    room = session.node_table.future_everywhere()
     mask = session.future_places.mask_for(gang)
     if mask:
         return room - session.future_places.block(mask)
-    return room.copy()
+    return room
 
 
 def carry_out(
@@ -236,7 +240,10 @@ def _alike_runs(session: Session, victims: Iterable[Victim]) -> Iterator[list[in
     pods: list[int] = []
     run_of: tuple[int, int] | None = None
     for victim in victims:
-        for pod in sorted(victim.pods.tolist(), key=session.tasks.pod_key, reverse=True):
+        own = victim.pods.tolist()
+        if len(own) > 1:
+            own.sort(key=session.tasks.pod_key, reverse=True)
+        for pod in own:
             belongs_to = (victim.gang.queue, int(session.pod_classes[pod]))
             if pods and belongs_to != run_of:
                 yield pods

@@ -66,6 +66,7 @@ class SessionNodeTable:
         self.uses = 0  # how often pods were put on nodes or taken off
         self.any_releasing = bool(self.releasing.any())
         self.any_promised = False
+        self._future: tuple[int, Amounts] | None = None  # how many changes there were by then
 
     @property
     def total(self) -> Amounts:
@@ -78,6 +79,13 @@ class SessionNodeTable:
     def future(self, nodes: Columns = slice(None)) -> Amounts:
         return self.idle(nodes) + self.releasing[:, nodes] - self.promised[:, nodes]
 
+    def future_everywhere(self) -> Amounts:
+        """The same for all nodes. Not to be changed: it is kept until a node changes."""
+        changes = len(self.touched)
+        if self._future is None or self._future[0] != changes:
+            self._future = (changes, self.future())
+        return self._future[1]
+
     def free(self, nodes: Columns = slice(None)) -> Amounts:
         idle = self.idle(nodes)
         if not self.any_promised:
@@ -87,7 +95,7 @@ class SessionNodeTable:
 
     def is_over_full(self, dims: Mask) -> bool:
         """Whether any node will have too little of any of these resources."""
-        return bool((self.future()[dims] < 0).any())
+        return bool((self.future_everywhere()[dims] < 0).any())
 
     def use(self, nodes: Places, request: Amounts, sign: int) -> None:
         """A pod of this request runs on each of these nodes (sign 1), or no longer does (-1); a
@@ -169,20 +177,17 @@ class NodeScores:
         self.request = request
         self.suitable = suitable
         self.scorer = scorer
-        self._block = (
-            block  # what the pods must leave free for gangs that have a place in the future
-        )
+        self._block = block  # what pods must leave free for gangs with a place in the future
         self._kept = kept  # what earlier sessions found out; not where there is a block
         self._scores: Scores | None = None  # not before they are asked for
         self._copies: Amounts | None = None  # likewise
-        self._seen: dict[
-            str, int
-        ] = {}  # what was worked out -> how many changes there were by then
+        self._seen: dict[str, int] = {}  # by what was worked out: how many changes there were
         self._leading_nodes = LeadingNodes()
         self._remembered: dict[tuple[float, ...], float] = {}  # by what a node has and what is used
         # How often pods were put on nodes or taken off, and what scores followed from that
         self._scores_by_use: tuple[int, Scores] = (-1, np.zeros(0))
         self._roomiest = (-1, -1)  # how many changes there were, and the answer
+        self._by_resource: tuple[Amounts, Amounts] | None = None  # for which room, and the answer
 
     def _changed_since(self, what: str) -> Rows:
         """Suitable nodes that changed after `what` was last brought up to date, by number; all of
@@ -242,6 +247,18 @@ class NodeScores:
         if len(nodes) < len(self.suitable):
             used = used[:, nodes]
         return self.scorer(self.pod_class, used, nodes)
+
+    def copies_by_resource(self) -> Amounts:
+        """How many pods of the class all suitable nodes will take, by resource, if the others did
+        not count. Where pods and victims go one for one the room is as before.
+        """
+        room = self.node_table.future_everywhere()
+        known = self._by_resource
+        if known is None or not np.array_equal(known[0], room):
+            each = room[:, self.suitable] // np.maximum(self.request, 1)[:, None]
+            known = (room, np.maximum(0, each).sum(axis=1))
+        self._by_resource = (room, known[1])
+        return known[1]
 
     @cached_property
     def fits_an_empty_node(self) -> bool:

@@ -9,11 +9,13 @@ import pytest
 
 from scheduler.domain.workloads import PodStatus
 from scheduler.engine import open_session
-from scheduler.engine.eviction.alike_choice import choose_alike
+from scheduler.engine.eviction.alike_choice import AlikeExchange
 from scheduler.engine.eviction.candidate_gangs import GangCandidates
+from scheduler.engine.eviction.gang_victims import release_room
 from scheduler.engine.eviction.greedy_choice import GreedyChoice
 from scheduler.engine.eviction.protection import Protection
 from scheduler.engine.eviction.victim_table import Offered, VictimTable
+from scheduler.engine.eviction.whole_gangs import lay_out
 from scheduler.engine.presets import FUMAROLE
 from tests.engine.builders import job, queue
 from tests.engine.scenes import aged, scene
@@ -56,7 +58,7 @@ def full_cluster(random, *, largest):
 
 
 def chosen_both_ways(seed, *, largest):
-    """What `choose_alike` chooses, and what `GreedyChoice` does."""
+    """What is chosen at once, and what `GreedyChoice` chooses; places are those of `lay_out`."""
     random = Random(seed)
     session = open_session(full_cluster(random, largest=largest), FUMAROLE)
     candidates = GangCandidates(session, (int(PodStatus.RUNNING),), Protection(session, 0).of)
@@ -65,8 +67,12 @@ def chosen_both_ways(seed, *, largest):
     gang = session.gang(list(session.snapshot.groups.key).index("default/new"))
     ((pod_class, count),) = session.tasks.missing_runs(gang)
     room = session.node_table.future()
-    at_once = choose_alike(session, offered, pod_class, count, room)
+    exchange = AlikeExchange(session, offered, pod_class, count, room)
+    at_once = exchange.choose()
     one_by_one = GreedyChoice(session, offered, lambda _: True, room).find([(pod_class, count)])
+    if at_once is not None:
+        release_room(session, room, at_once)
+        assert exchange.places_of(at_once) == lay_out(session, room, [(pod_class, count)])
     return at_once, one_by_one
 
 

@@ -89,6 +89,8 @@ def test_a_table_that_is_renewed_offers_the_same_as_a_new_one(seed):
             table.renew(gone.pods)
 
             assert described(table) == described(table_of(session, seconds))
+            assert (table.frees == (table.amounts != 0)).all()
+            assert (table.amounts <= table.most[:, None]).all()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -131,3 +133,17 @@ def test_a_plugin_that_keeps_one_class_keeps_gangs_that_have_pods_of_it():
 
     offered = [(victim.is_spare, len(victim.pods)) for victim in Offered(table, agreed)]
     assert offered == [(True, 1)]
+
+
+def test_the_rows_of_a_podgroup_are_all_of_its_victims_and_no_others():
+    random = Random(3)
+    snapshot = scene(
+        *(random_gang(random, number) for number in range(6)), nodes=NODES, queues=QUEUES
+    )
+    table = table_of(open_session(snapshot, FUMAROLE), 0)
+
+    for group in range(len(snapshot.groups) + 1):
+        rows = np.zeros(len(table), dtype=np.bool_)
+        rows[table.rows_of_group(group)] = True
+
+        assert rows.tolist() == (table.group == group).tolist()

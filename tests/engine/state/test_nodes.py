@@ -226,3 +226,24 @@ class ByNumber:
 )
 def test_the_number_of_a_pod_stands_behind_a_name_of_two_parts(key, number):
     assert ordinal(key) == number
+
+
+def test_copies_by_resource_follow_every_change_of_the_nodes():
+    random = Random(5)
+    nodes = [node(f"n{number}", cpu=random.randint(1, 9), memory="20Gi") for number in range(6)]
+    session = open_session(cluster(nodes, [queue("q1")], [job("new", "q1", cpu=2)]), PACK)
+    pod_class = int(session.pod_classes[0])
+    scores = session.node_scores(pod_class)
+    request = session.request[pod_class]
+    table = session.node_table
+    changes = [table.use, table.release, table.promise]
+
+    for _ in range(30):
+        random.choice(changes)([random.randrange(6)], request, random.choice((1, -1)))
+        room = table.future()
+        by_hand = []
+        for dim, amount in enumerate(request.tolist()):
+            by_hand.append(sum(max(0, free // max(1, amount)) for free in room[dim].tolist()))
+
+        assert scores.copies_by_resource().tolist() == by_hand
+        assert (table.future_everywhere() == room).all()
