@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,14 +53,16 @@ def _can_be_held(session: Session, gang: Gang, pod_class: int, node: int) -> boo
     return bool(fits(session.node_table.future([node]), session.request[pod_class])[0])
 
 
-def last_session_of(session: Session, pod: int) -> int:
-    """The last session that keeps the pod's place. An old promise keeps its end."""
-    pods = session.snapshot.pods
+def last_sessions_of(session: Session, pods: Sequence[int]) -> list[int]:
+    """The last session that keeps the place of each pod. An old promise keeps its end."""
+    table = session.snapshot.pods
     now = session.snapshot.session
-    until = int(pods.reserved_until[pod])
-    if until >= now and pods.reserved_node[pod] == session.reserved_nodes[pod]:
-        return until
-    return now + RESERVATION_SESSIONS
+    rows = np.array(pods, dtype=np.intp)
+    nodes = np.array([session.reserved_nodes[pod] for pod in pods], dtype=np.intp)
+    until = table.reserved_until[rows]
+    is_old = (until >= now) & (table.reserved_node[rows] == nodes)
+    found: list[int] = np.where(is_old, until, now + RESERVATION_SESSIONS).tolist()
+    return found
 
 
 def leaving_for(session: Session, gang: Gang) -> int:
@@ -74,10 +77,10 @@ def leaving_for(session: Session, gang: Gang) -> int:
 
 def sessions_left(session: Session, gang: Gang) -> int:
     """For how many more sessions the places of this gang are kept."""
-    ends = [last_session_of(session, pod) for pod in _reserved_pods(session, gang)]
-    if not ends:
+    pods = _reserved_pods(session, gang)
+    if not pods:
         return 0
-    return min(ends) - session.snapshot.session
+    return min(last_sessions_of(session, pods)) - session.snapshot.session
 
 
 def _reserved_pods(session: Session, gang: Gang) -> list[int]:

@@ -232,7 +232,10 @@ class QueueCandidates:
         agreed = np.zeros(len(self._pods), dtype=np.bool_)
         for pod_class, is_of_class in self._by_class:
             may_lose = asked(self._rows, np.full(len(self._rows), pod_class))
-            agreed |= may_lose[self._gang] & is_of_class
+            if may_lose.all():
+                agreed |= is_of_class
+            else:
+                agreed |= may_lose[self._gang] & is_of_class
         return agreed
 
     @cached_property

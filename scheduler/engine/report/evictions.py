@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.domain.evictions import RULE_OF_ACTION, EvictionRule
-from scheduler.domain.nodes import Amounts, Mask
+from scheduler.domain.nodes import Amounts
 from scheduler.domain.resources import COMMON, NOTHING, Resources
 from scheduler.engine.actions.shed import REASON as SHED_REASON
 from scheduler.engine.decisions import Evict, Grounds, Holding
@@ -245,16 +245,26 @@ def _resource_in_question(
 ) -> int:
     """The scarcest resource that passes from one queue to the other; -1 if there is none.
 
-    One that the taker lacked, and of which the loser had more than its due, comes first.
+    One that the taker lacked, and of which the loser had more than its due, comes first. In plain
+    numbers: asked for each gang that takes something.
     """
-    gained: Mask = exchange.taker_after > exchange.taker_before
-    lost: Mask = exchange.loser_after < exchange.loser_before
-    passed = np.flatnonzero(gained & lost & session.queue_usage.dims).tolist()
-    too_much = exchange.loser_before > quotas.deserved[exchange.loser]
+    moved = (
+        exchange.taker_before,
+        exchange.taker_after,
+        exchange.loser_before,
+        exchange.loser_after,
+    )
+    taker_before, taker_after, loser_before, loser_after = (side.tolist() for side in moved)
+    passed = []
+    for dim, _ in session.queue_resources:
+        if taker_after[dim] > taker_before[dim] and loser_after[dim] < loser_before[dim]:
+            passed.append(dim)
+    deserved = quotas.deserved_rows[exchange.loser]
+    too_much = [amount > due for amount, due in zip(loser_before, deserved, strict=True)]
     choice = operation.choice
     short = too_much
     if choice is not None and choice.short is not None:
-        short = choice.short
+        short = choice.short.tolist()
     names = session.snapshot.resources
 
     def rank(dim: int) -> tuple[bool, bool, int, int]:

@@ -17,7 +17,7 @@ from scheduler.engine.report.elastic_pods import with_elastic_pods
 from scheduler.engine.report.evictions import all_evictions
 from scheduler.engine.report.figures import Figures, named_amounts
 from scheduler.engine.report.messages import write_report
-from scheduler.engine.reservations import last_session_of
+from scheduler.engine.reservations import last_sessions_of
 from scheduler.engine.session import Session
 from scheduler.engine.statement import Operation
 
@@ -133,14 +133,16 @@ def all_reservations(session: Session) -> tuple[Reservation, ...]:
     """Places kept for pods that wait."""
     pods = session.snapshot.pods
     groups = session.snapshot.groups
+    rows = sorted(session.reserved_nodes, key=pods.key.__getitem__)
+    columns = zip(rows, pods.group[rows].tolist(), last_sessions_of(session, rows), strict=True)
     kept = []
-    for pod, node in sorted(session.reserved_nodes.items(), key=lambda item: pods.key[item[0]]):
+    for pod, group, expires in columns:
         reservation = Reservation(
             pod=pods.key[pod],
-            node=session.node_table.names[node],
-            podgroup=groups.key[pods.group[pod]],
+            node=session.node_table.names[session.reserved_nodes[pod]],
+            podgroup=groups.key[group],
             row=pod,
-            expires=last_session_of(session, pod),
+            expires=expires,
         )
         kept.append(reservation)
     return tuple(kept)
