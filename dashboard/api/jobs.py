@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
@@ -34,6 +34,7 @@ from scheduler.selectors.jobs.run_limits import RunLimits, run_limits
 from scheduler.selectors.jobs.start_times import expected_starts, starts_of_waiting
 from scheduler.selectors.jobs.whole_jobs import jobs_by_ids
 from scheduler.services.jobs import changes, submit
+from scheduler.services.jobs.submit_many import submit_jobs
 
 _EXAMPLE_CONTAINER = {
     "name": "main",
@@ -185,10 +186,26 @@ class Jobs(Watched, ManifestSet):
             )
         return stamps, partial(_objects_by_key, pods, limits, expected)
 
+    def create(self, request: Request) -> Response:
+        """A list is made many at once, unless each of its jobs has an answer to be kept."""
+        items = self.items_of_list()
+        if items is None or self.keyed is not None or self.dry_run:
+            return super().create(request)
+        return self.list_response(self._submit_all(items))
+
+    def _submit_all(self, manifests: Iterable[Any]) -> Iterator[Response | Exception]:
+        for made in submit_jobs([*manifests], by=self.actor):
+            if isinstance(made, Exception):
+                yield made
+            else:
+                yield self._made(made)
+
     def create_object(self, manifest: Any) -> Response:
-        made = submit.submit_job(manifest, by=self.actor, dry_run=self.dry_run)
+        return self._made(submit.submit_job(manifest, by=self.actor, dry_run=self.dry_run))
+
+    def _made(self, made: submit.Submitted) -> Response:
         return self.saved_response(
-            job_object(made.job, {"Pending": made.pods}, run_limits().get(made.job.queue_id)),
+            job_object(made.job, {"Pending": made.pods}, made.run_limit),
             made.notices,
             created=True,
             version=made.job.resource_version,

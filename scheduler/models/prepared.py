@@ -167,9 +167,7 @@ class PreparedInsert:
             cursor.execute(sql, values)
             keys = cursor.fetchall()
         for row, (key,) in zip(rows, keys, strict=True):
-            row.pk = key
-            row._state.adding = False
-            row._state.db = DEFAULT_DB_ALIAS
+            note_saved(row, key)
 
     def _cursor(self, rows: int) -> Any:
         if self._keep_plan and rows <= self.MOST_ROWS_PLANNED:
@@ -189,3 +187,10 @@ class PreparedInsert:
         sql = f"INSERT INTO {table} ({columns}) VALUES {', '.join([row] * rows)} RETURNING {key}"
         self._written[connection.vendor, rows] = sql
         return sql
+
+
+def note_saved(row: Model, key: Any) -> None:
+    """It has been inserted by a statement of our own, under this key."""
+    row.pk = key
+    row._state.adding = False
+    row._state.db = DEFAULT_DB_ALIAS

@@ -11,7 +11,8 @@ from scheduler.admission.reviews import Request, review, review_defaults
 from scheduler.admission.violations import Verdict
 from scheduler.domain.queues import DEFAULT, QueueTree
 from scheduler.selectors.queues.backlogs import judged
-from scheduler.selectors.queues.facts import admission_scene, submission_scene
+from scheduler.selectors.queues.facts import admission_scene
+from scheduler.selectors.queues.submission import submission_scene
 
 
 def review_now(kind: str, request: Request) -> Verdict:

@@ -6,7 +6,7 @@ and neither does the time in which all its pods were evicted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from scheduler.admission.facts import QueueLimits
 from scheduler.admission.rules.backlogs import LongestRun
 from scheduler.models import Job
 from scheduler.models.bulk import fetch_as_planned
@@ -46,6 +47,18 @@ def run_limits() -> dict[int, LongestRun]:
     for queue, seconds, named_by in fetch_as_planned(_LIMITED, []):
         found[queue] = LongestRun(seconds, named_by)
     return found
+
+
+def limit_on_the_way(path: Iterable[QueueLimits]) -> LongestRun | None:
+    """As `run_limits` has it, from the limits of a queue and of those above it."""
+    known = []
+    for limits in path:
+        if limits.max_run_seconds is not None:
+            known.append((-limits.max_run_seconds, limits.queue))
+    if not known:
+        return None
+    seconds, queue = max(known)
+    return LongestRun(-seconds, queue)
 
 
 def overrunning(limits: RunLimits, now: datetime) -> QuerySet[Job]:

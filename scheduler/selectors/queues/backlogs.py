@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from scheduler.admission.facts import QUEUE_ANNOTATION, Backlog, Facts, QueueLimits
 from scheduler.admission.rules.backlogs import BACKLOG_RULES
@@ -21,33 +22,14 @@ from scheduler.models.workload import LIVE_PHASES
 
 MOST_STEPS = 100  # on the way up; a ring of parents ends there
 
-_LIVE = ", ".join(f"'{phase}'" for phase in LIVE_PHASES)
-_WAITS = "g.phase IN ('Pending', 'Inqueue')"
+LIVE = ", ".join(f"'{phase}'" for phase in LIVE_PHASES)
+BOUND = (
+    "COALESCE(sum(CASE WHEN g.phase IN ('Pending', 'Inqueue') THEN 1 ELSE 0 END), 0), "
+    "COALESCE(sum(g.size), 0)"
+)
+"""Jobs and pods: no more of these podgroups wait, where they are those that live."""
 _OF_QUEUE = "g.queue_id = (SELECT id FROM scheduler_queue WHERE name = %s AND deleted_at IS NULL)"
-_OF_USER = "g.owner = %s"
-
-
-def with_bounds(facts: Facts, queues: Iterable[str], user: str) -> Facts:
-    """No queue and no person has more waiting than this says."""
-    names = sorted(queues)
-    parts = [_bound(_OF_QUEUE) for _ in names] + [_bound(_OF_USER)]
-    numbered = " UNION ALL ".join(
-        f"SELECT {place} AS place, b.* FROM ({part}) b" for place, part in enumerate(parts)
-    )
-    found = {}
-    for place, jobs, pods in fetch_as_planned(f"{numbered} ORDER BY place", [*names, user]):
-        found[place] = Backlog(jobs, pods)
-    in_queues = {}
-    for place, name in enumerate(names):
-        in_queues[name] = found[place]
-    return replace(facts, queue_backlogs=in_queues, user=user, user_backlog=found[len(names)])
-
-
-def _bound(whose: str) -> str:
-    return (
-        f"SELECT COALESCE(sum(CASE WHEN {_WAITS} THEN 1 ELSE 0 END), 0), COALESCE(sum(g.size), 0) "
-        f"FROM scheduler_podgroup g WHERE {whose} AND g.phase IN ({_LIVE})"
-    )
+OF_USER = "g.owner = %s"
 
 
 def exactly(facts: Facts) -> Facts:
@@ -58,7 +40,7 @@ def exactly(facts: Facts) -> Facts:
     return replace(
         facts,
         queue_backlogs=in_queues,
-        user_backlog=_exact(_OF_USER, [facts.user], facts.user_backlog),
+        user_backlog=_exact(OF_USER, [facts.user], facts.user_backlog),
         queue_limits=_with_counts(facts.queue_limits, facts.user, _exact),
     )
 
@@ -68,10 +50,10 @@ def _exact(whose: str, who: Sequence[object], bound: Backlog) -> Backlog:
 
     Pods from outside wait when they are there.
     """
-    gangs = f"FROM scheduler_podgroup g WHERE {whose} AND g.phase IN ({_LIVE})"
+    gangs = f"FROM scheduler_podgroup g WHERE {whose} AND g.phase IN ({LIVE})"
     pods = (
         f"FROM scheduler_podgroup g JOIN scheduler_pod p ON p.podgroup_id = g.id WHERE {whose} AND "
-        f"g.phase IN ({_LIVE})"
+        f"g.phase IN ({LIVE})"
     )
     ((of_jobs, begun, from_outside),) = fetch(
         f"SELECT (SELECT COALESCE(sum(g.size), 0) {gangs} AND g.job_id IS NOT NULL), "
@@ -84,8 +66,11 @@ def _exact(whose: str, who: Sequence[object], bound: Backlog) -> Backlog:
 
 # Limits of the queues above
 
-_LIMITS = tuple(field.name for field in LIMIT_FIELDS)
-_HAS_LIMIT = " OR ".join(f"{name} IS NOT NULL" for name in _LIMITS)
+LIMIT_COLUMNS = tuple(field.name for field in LIMIT_FIELDS)
+NAMES_A_LIMIT = " OR ".join(
+    [*(f"q.{name} IS NOT NULL" for name in LIMIT_COLUMNS), "q.namespaces <> ''"]
+)
+"""Limits, or namespaces."""
 _WAY_UP = f"""
 WITH RECURSIVE way_up AS (
   SELECT name AS leaf, 0 AS steps, id, parent_id FROM scheduler_queue
@@ -95,9 +80,9 @@ WITH RECURSIVE way_up AS (
   FROM scheduler_queue above JOIN way_up below ON above.id = below.parent_id
   WHERE below.steps < {MOST_STEPS}
 )
-SELECT way_up.leaf, q.name, q.id, q.namespaces, {", ".join(_LIMITS)}
+SELECT way_up.leaf, q.name, q.id, q.namespaces, {", ".join(LIMIT_COLUMNS)}
 FROM way_up JOIN scheduler_queue q ON q.id = way_up.id
-WHERE {_HAS_LIMIT} OR q.namespaces <> '' ORDER BY way_up.leaf, way_up.steps
+WHERE {NAMES_A_LIMIT} ORDER BY way_up.leaf, way_up.steps
 """
 _BELOW = """g.queue_id IN (
   WITH RECURSIVE below AS (
@@ -107,15 +92,12 @@ _BELOW = """g.queue_id IN (
   )
   SELECT id FROM below
 )"""
-_OF_USER_BELOW = f"{_BELOW} AND {_OF_USER}"
+_OF_USER_BELOW = f"{_BELOW} AND {OF_USER}"
 
 
-def with_queue_limits(facts: Facts) -> Facts:
-    """With the limits of these queues and of those above them, and a bound on what waits there."""
-    if not facts.queue_backlogs:
-        return facts
-    limits = limits_on_the_way(sorted(facts.queue_backlogs))
-    return replace(facts, queue_limits=_with_counts(limits, facts.user, _bound_below))
+def with_queue_limits(facts: Facts, rows: Iterable[tuple[Any, ...]]) -> Facts:
+    """With the limits in these rows, as the statement has them, and a bound on what waits there."""
+    return replace(facts, queue_limits=_with_counts(_by_leaf(rows), facts.user, _bound_below))
 
 
 def limits_on_the_way(queues: Sequence[str]) -> dict[str, tuple[QueueLimits, ...]]:
@@ -126,10 +108,13 @@ def limits_on_the_way(queues: Sequence[str]) -> dict[str, tuple[QueueLimits, ...
     if not queues:
         return {}
     names = ", ".join(["%s"] * len(queues))
+    return _by_leaf(fetch_as_planned(_WAY_UP.format(names=names), list(queues)))
+
+
+def _by_leaf(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[QueueLimits, ...]]:
     found: dict[str, list[QueueLimits]] = {}
-    way_up = fetch_as_planned(_WAY_UP.format(names=names), list(queues))
-    for leaf, name, key, namespaces, *values in way_up:
-        limits = dict(zip(_LIMITS, values, strict=True))
+    for leaf, name, key, namespaces, *values in rows:
+        limits = dict(zip(LIMIT_COLUMNS, values, strict=True))
         own = QueueLimits(name, key, **limits, namespaces=tuple(names_in(namespaces)))
         found.setdefault(leaf, []).append(own)
     return {leaf: tuple(limits) for leaf, limits in found.items()}
@@ -167,7 +152,9 @@ def _counted(limits: QueueLimits, user: str, count: Count) -> QueueLimits:
 
 
 def _bound_below(whose: str, who: Sequence[object], _: Backlog) -> Backlog:
-    ((jobs, pods),) = fetch(_bound(whose), list(who))
+    ((jobs, pods),) = fetch(
+        f"SELECT {BOUND} FROM scheduler_podgroup g WHERE {whose} AND g.phase IN ({LIVE})", list(who)
+    )
     return Backlog(jobs, pods)
 
 
@@ -179,8 +166,8 @@ def judged(judge: Callable[[Facts], Verdict], facts: Facts) -> Verdict:
     return verdict
 
 
-def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
-    """Whether more than half of a limit would wait with this job.
+def comes_near_a_limit(facts: Facts, *, jobs: int, pods: int) -> bool:
+    """Whether more than half of a limit would wait with so many more.
 
     Such submits take turns, so that two at once do not pass the limit.
     """
@@ -192,7 +179,7 @@ def comes_near_a_limit(facts: Facts, *, pods: int) -> bool:
         pod_pairs.append((waiting.pods, limits.pods_per_queue))
     near = []
     for number, limit in job_pairs:
-        near.append(limit and (number + 1) * 2 > limit)
+        near.append(limit and (number + jobs) * 2 > limit)
     near += [limit and (number + pods) * 2 > limit for number, limit in pod_pairs]
     return any(near)
 

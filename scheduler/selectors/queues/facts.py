@@ -5,25 +5,20 @@ It takes a handful of queries, whatever the size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
 
-from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count
 from django.utils import timezone
 
-from scheduler.admission.facts import QUEUE_ANNOTATION, Facts, WorkLimits
-from scheduler.conf import conf
+from scheduler.admission.facts import Facts
 from scheduler.domain.durations import seconds_between
 from scheduler.domain.queue_fields import PLAIN_FIELDS, with_choices
 from scheduler.domain.queues import QueueSpec, QueueState, QueueTree
 from scheduler.domain.resources import Resources, total
 from scheduler.models import Job, Namespace, Node, Pod, PodGroup, Queue
-from scheduler.models.prepared import Prepared, slot
 from scheduler.models.workload import LIVE_PHASES
 from scheduler.selectors.jobs.run_limits import BEGUN
-from scheduler.selectors.queues.backlogs import with_bounds, with_queue_limits
 from scheduler.selectors.queues.tree import StoredQueue, stored_queues, tree_of
 
 ALLOCATED_PHASES = ("Binding", "Bound", "Running")
@@ -144,74 +139,3 @@ class RunSeconds(Mapping[str, Sequence[float]]):
 
     def __len__(self) -> int:
         return len(self._by_queue)
-
-
-class Scene(NamedTuple):
-    """What is asked when work is submitted.
-
-    The tree holds names and parents alone; of `queues` only key and name have been read.
-    """
-
-    tree: QueueTree
-    facts: Facts
-    queues: dict[str, Queue]
-
-
-def _queue_by_name() -> QuerySet[Any, Any]:
-    below = Exists(Queue.objects.filter(parent=OuterRef("pk")))
-    return (
-        Queue.objects.filter(name=slot("name"))
-        .order_by()
-        .values_list("id", "name", "parent__name", "state", below)
-    )
-
-
-_QUEUE = Prepared(_queue_by_name, keep_plan=True)
-_CHILDREN = Prepared(
-    lambda: Queue.objects.filter(parent__name=slot("parent")).order_by().values_list("name"),
-    keep_plan=True,
-)
-_NAMESPACE = Prepared(
-    lambda: (
-        Namespace.objects.filter(name=slot("name")).order_by().values_list("name", "annotations")
-    ),
-    keep_plan=True,
-)
-
-
-def submission_scene(queue_names: set[str], namespace: str, user: str = "") -> Scene:
-    """The queues named, and the one that the namespace names.
-
-    Of their children it is known only that they exist.
-
-    `user` is whose work it will be. What waits is given as an upper bound (`selectors.backlogs`),
-    with the limits of these queues and of those above them.
-    """
-    namespaces = dict(_NAMESPACE.rows(name=namespace))
-    names = set(queue_names)
-    for marks in namespaces.values():
-        if marks.get(QUEUE_ANNOTATION):
-            names.add(str(marks[QUEUE_ANNOTATION]))
-    rows = []
-    for name in sorted(names):
-        rows += _QUEUE.rows(name=name)
-    states = {}
-    queues = {}
-    for pk, name, _, state, _ in rows:
-        states[name] = QueueState(state)
-        queues[name] = Queue.from_db(DEFAULT_DB_ALIAS, ["id", "name"], (pk, name))
-    facts = Facts(states=states, namespaces=namespaces, limits=WorkLimits(**conf().limits))
-    known = with_queue_limits(with_bounds(facts, states, user))
-    return Scene(_with_children(rows), known, queues)
-
-
-def _with_children(rows: Iterable[tuple[Any, ...]]) -> QueueTree:
-    """These queues and the queues directly below them."""
-    specs = {}
-    for _, name, parent, _, _ in rows:
-        specs[name] = QueueSpec(name=name, parent=parent or "")
-    for _, parent, _, _, has_children in rows:
-        if has_children:
-            for (name,) in _CHILDREN.rows(parent=parent):
-                specs.setdefault(name, QueueSpec(name=name, parent=parent))
-    return QueueTree(specs.values())

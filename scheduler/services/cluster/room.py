@@ -21,7 +21,7 @@ from scheduler.domain.snapshot import Snapshot
 from scheduler.engine import ask_about_node, count_places, count_started, run_session
 from scheduler.engine.policy import Policy
 from scheduler.models import ClusterState
-from scheduler.selectors.queues.facts import submission_scene
+from scheduler.selectors.queues.submission import submission_scene
 from scheduler.selectors.sessions.trials import cluster_now
 from scheduler.services.accounts.actors import Actor, submitter
 from scheduler.services.jobs.pods import Priorities

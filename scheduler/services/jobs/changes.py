@@ -23,7 +23,7 @@ from scheduler.models import Job, Pod, UnmadePods
 from scheduler.selectors.cluster.nodes import OCCUPYING
 from scheduler.selectors.files.manifests import stored_job
 from scheduler.selectors.queues.backlogs import judged
-from scheduler.selectors.queues.facts import submission_scene
+from scheduler.selectors.queues.submission import submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor
 from scheduler.services.cluster import job_writes

@@ -12,6 +12,11 @@ from scheduler.selectors.queues.backlogs import comes_near_a_limit
 from scheduler.services.locks import alone_at_the_limit, alone_below
 
 
+def needs_a_turn(facts: Facts, *, jobs: int, pods: int) -> bool:
+    """Whether so many new jobs with so many pods must take turns with others."""
+    return bool(_limited_queues(facts)) or comes_near_a_limit(facts, jobs=jobs, pods=pods)
+
+
 def take_turn(facts: Facts, *, pods: int) -> bool:
     """Wait for those before; held until the transaction ends.
 
@@ -20,13 +25,19 @@ def take_turn(facts: Facts, *, pods: int) -> bool:
     """
     if not connection.in_atomic_block:
         return False  # whoever only asks waits for nobody
+    topmost = _limited_queues(facts)
+    for key in sorted(topmost):
+        alone_below(key)
+    is_near = comes_near_a_limit(facts, jobs=1, pods=pods)
+    if is_near:
+        alone_at_the_limit()
+    return is_near or bool(topmost)
+
+
+def _limited_queues(facts: Facts) -> set[int]:
+    """Of each queue with a limit on what waits above it or in it, the topmost such."""
     topmost = set()
     for path in facts.queue_limits.values():
         counting = [limits.key for limits in path if limits.counts]
         topmost.update(counting[-1:])
-    for key in sorted(topmost):
-        alone_below(key)
-    is_near = comes_near_a_limit(facts, pods=pods)
-    if is_near:
-        alone_at_the_limit()
-    return is_near or bool(topmost)
+    return topmost

@@ -16,8 +16,7 @@ from kombu.exceptions import OperationalError
 from scheduler.admission.reading.waiting_times import waiting_time
 from scheduler.domain.jobs.dependencies import dependency_of, first_to_begin
 from scheduler.domain.resources import Resources
-from scheduler.models import Job, Pod, PodGroup, UnmadePods
-from scheduler.models.prepared import PreparedInsert
+from scheduler.models import Job, Pod, PodClass, PodGroup, UnmadePods
 from scheduler.services.jobs.pods import (
     Priorities,
     class_values,
@@ -32,8 +31,6 @@ from scheduler.services.jobs.pods import (
 logger = logging.getLogger(__name__)
 
 Task = Mapping[str, Any]
-
-_NEW_PODGROUP = PreparedInsert(PodGroup, keep_plan=True)
 
 AT_ONCE = 1000
 """Pods that are made in one transaction. Whoever else writes waits for no more than that."""
@@ -50,12 +47,6 @@ def first_tasks(job: Job) -> list[Task]:
         if task["name"] in first:
             tasks.append(task)
     return tasks
-
-
-def create_podgroup(job: Job, priorities: Priorities) -> PodGroup:
-    group = podgroup_of(job, priorities)
-    _NEW_PODGROUP.insert([group])
-    return group
 
 
 def podgroup_of(job: Job, priorities: Priorities) -> PodGroup:
@@ -160,25 +151,18 @@ def pods_of(
 
     Classes that were not there are made.
     """
-    templates = []
-    for _, task in wanted:
-        templates.append(template_of(task["template"]))
-    classes = classes_for(
-        [
-            _class_of(job, template, priorities)
-            for (job, _), template in zip(wanted, templates, strict=True)
-        ]
-    )
+    classes = classes_for([class_of(job, task, priorities) for job, task in wanted])
     pods: list[Pod] = []
-    for (job, task), chosen, template, pod_class in zip(
-        wanted, indexes, templates, classes, strict=True
-    ):
+    for (job, task), chosen, pod_class in zip(wanted, indexes, classes, strict=True):
+        template = template_of(task["template"])
         names = {index: f"{job.name}-{task['name']}-{index}" for index in chosen}
         pods += new_pods(job.podgroup, pod_class, template, task["name"], names, job.version)
     return pods
 
 
-def _class_of(job: Job, template: Any, priorities: Priorities) -> Any:
+def class_of(job: Job, task: Task, priorities: Priorities) -> PodClass:
+    """Of the pods of this task; not yet stored."""
+    template = template_of(task["template"])
     own_class = template.priority_class or job.priority_class
     return class_values(
         template,

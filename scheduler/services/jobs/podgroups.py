@@ -27,7 +27,7 @@ from scheduler.domain.queues import DEFAULT
 from scheduler.models import Namespace, Pod, PodGroup, Queue
 from scheduler.selectors.files.manifests import stored_podgroup
 from scheduler.selectors.queues.backlogs import judged
-from scheduler.selectors.queues.facts import Scene, submission_scene
+from scheduler.selectors.queues.submission import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.cluster.mirrored import changed_in_cluster

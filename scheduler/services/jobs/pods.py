@@ -31,6 +31,7 @@ from scheduler.models.bulk import (
 )
 from scheduler.models.prepared import Prepared, PreparedInsert
 from scheduler.selectors.cluster.nodes import PLACED
+from scheduler.selectors.queues.submission import PriorityRow
 
 PREEMPTABLE = "volcano.sh/preemptable"
 CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
@@ -66,7 +67,10 @@ class Priorities:
 
     @classmethod
     def load(cls) -> Priorities:
-        rows = _PRIORITY_CLASSES.rows()
+        return cls.of_rows(PriorityRow(*row) for row in _PRIORITY_CLASSES.rows())
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[PriorityRow]) -> Priorities:
         known: dict[str, Priority] = {}
         defaults: list[Priority] = []
         for name, value, policy, is_default in rows:

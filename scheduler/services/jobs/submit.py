@@ -15,7 +15,12 @@ from scheduler import notify
 from scheduler.admission.facts import Facts
 from scheduler.admission.reading.queue import place_of
 from scheduler.admission.reading.workload import JobManifest, read_job
-from scheduler.admission.rules.backlogs import check_room, check_run_time, is_forbidden_by_state
+from scheduler.admission.rules.backlogs import (
+    LongestRun,
+    check_room,
+    check_run_time,
+    is_forbidden_by_state,
+)
 from scheduler.admission.rules.namespaces import check_namespace
 from scheduler.admission.rules.workloads import check_queue_takes_work, job_verdict
 from scheduler.admission.violations import Notice, Rejected, Verdict, Violation
@@ -25,10 +30,10 @@ from scheduler.domain.jobs.phases import FINISHED
 from scheduler.domain.jobs.policies import ACTION_NAMES, JobAction
 from scheduler.domain.jobs.settling import phase_after_stopping
 from scheduler.domain.queues import DEFAULT, QueueState, QueueTree
-from scheduler.models import Command, Job, Namespace, PodGroup, Queue
-from scheduler.models.prepared import PreparedInsert
+from scheduler.models import AuditEntry, Command, Job, Namespace, PodGroup, Queue
+from scheduler.selectors.jobs.run_limits import limit_on_the_way
 from scheduler.selectors.queues.backlogs import judged
-from scheduler.selectors.queues.facts import Scene, submission_scene
+from scheduler.selectors.queues.submission import Scene, submission_scene
 from scheduler.services.accounts import access
 from scheduler.services.accounts.actors import SYSTEM, Actor, submitter
 from scheduler.services.cluster import job_writes
@@ -37,13 +42,8 @@ from scheduler.services.cluster.queue_writes import SENT_TO_CLUSTER
 from scheduler.services.files.versions import Expected, check_version
 from scheduler.services.jobs.lifecycle import announce, facts_of, settle_jobs, sync_jobs, take_steps
 from scheduler.services.jobs.limit_turns import take_turn
-from scheduler.services.jobs.pod_creation import (
-    AT_ONCE,
-    create_podgroup,
-    create_pods,
-    first_tasks,
-    podgroup_of,
-)
+from scheduler.services.jobs.new_jobs import insert_jobs, is_about_a_job
+from scheduler.services.jobs.pod_creation import AT_ONCE, first_tasks, podgroup_of
 from scheduler.services.jobs.pod_stopping import is_stopped_in_steps
 from scheduler.services.jobs.pods import Priorities, are_taken, stored_task, template_of
 from scheduler.services.locks import alone_with_pods, share_tree
@@ -63,11 +63,15 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """`pods` is how many were made; those of tasks that wait for others come later."""
+    """`pods` is how many were made; those of tasks that wait for others come later.
+
+    `run_limit` says how long it may run.
+    """
 
     job: Job
     notices: tuple[Notice, ...] = ()
     pods: int = 0
+    run_limit: LongestRun | None = None
 
 
 @changed_in_cluster("Job")
@@ -87,22 +91,25 @@ def submit_job(
         return _submit_to_cluster(manifest, by)
     with transaction.atomic():
         share_tree()
-        scene = _read_scene(manifest, submitter(by))
-        reading, notices = _admit_job(manifest, scene, by)
+        scene = read_scene(manifest, submitter(by))
+        reading, notices = admit_job(manifest, scene, by)
         if take_turn(scene.facts, pods=reading.replicas):
-            scene = _read_scene(manifest, submitter(by))
-            reading, notices = _admit_job(manifest, scene, by)
+            scene = read_scene(manifest, submitter(by))
+            reading, notices = admit_job(manifest, scene, by)
         job, pods = _create_job(reading, scene, by)
-        _record_submit(job, by)
         want_session()
         notify.jobs_changed([str(job)], queues=[job.queue.name])
-    return Submitted(job, notices, pods)
+    return Submitted(job, notices, pods, run_limit_in(scene, reading))
+
+
+def run_limit_in(scene: Scene, reading: JobManifest) -> LongestRun | None:
+    return limit_on_the_way(scene.facts.queue_limits.get(reading.queue, ()))
 
 
 def _submit_to_cluster(manifest: Mapping[str, Any], by: Actor) -> Submitted:
     """The API server stores it, and the mirror brings it in. Nothing is locked."""
-    scene = _read_scene(manifest, submitter(by))
-    reading, notices = _admit_job(manifest, scene, by)
+    scene = read_scene(manifest, submitter(by))
+    reading, notices = admit_job(manifest, scene, by)
     sent = job_writes.send_new_job(manifest, reading, scene.facts, by.name)
     uid = sent["metadata"]["uid"]
     rows = stored_jobs().filter(uid=uid, podgroup__isnull=False)
@@ -112,12 +119,13 @@ def _submit_to_cluster(manifest: Mapping[str, Any], by: Actor) -> Submitted:
         job = _job_in_memory(reading, scene, by)
         job.uid = UUID(uid)
         notices += (job_writes.sent_notice(reading.queue),)
-    _record_submit(job, by)
-    return Submitted(job, notices, sum(task["replicas"] for task in first_tasks(job)))
+    audit.write([entry_of_submit(job, by)])
+    pods = sum(task["replicas"] for task in first_tasks(job))
+    return Submitted(job, notices, pods, run_limit_in(scene, reading))
 
 
-def _record_submit(job: Job, by: Actor) -> None:
-    audit.record(
+def entry_of_submit(job: Job, by: Actor) -> AuditEntry:
+    return audit.entry(
         by,
         "SubmitJob",
         "Job",
@@ -130,9 +138,9 @@ def _record_submit(job: Job, by: Actor) -> None:
 
 def _job_in_memory(reading: JobManifest, scene: Scene, by: Actor) -> Job:
     """With its podgroup. Neither is saved."""
-    job = _new_job(reading, scene.queues[reading.queue], by)
+    job = new_job(reading, scene.queues[reading.queue], by)
     job.created_at = timezone.now()
-    job.podgroup = podgroup_of(job, Priorities.load())
+    podgroup_of(job, Priorities.of_rows(scene.priorities))
     return job
 
 
@@ -140,13 +148,14 @@ def _rehearse_submit(manifest: Mapping[str, Any], by: Actor) -> Submitted:
     """The same answer without a transaction: whoever only asks writes nothing, and nobody has to
     wait for them.
     """
-    scene = _read_scene(manifest, submitter(by))
-    reading, notices = _admit_job(manifest, scene, by)
+    scene = read_scene(manifest, submitter(by))
+    reading, notices = admit_job(manifest, scene, by)
     job = _job_in_memory(reading, scene, by)
     taken = _taken_name(job, reading)
     if taken is not None:
         raise Rejected([taken], by_state=True)
-    return Submitted(job, notices, sum(task["replicas"] for task in first_tasks(job)))
+    pods = sum(task["replicas"] for task in first_tasks(job))
+    return Submitted(job, notices, pods, run_limit_in(scene, reading))
 
 
 def _taken_name(job: Job, manifest: JobManifest) -> Violation | None:
@@ -185,13 +194,13 @@ def check_job(
 
     With another tree and its states: if the queues were like that.
     """
-    scene = _read_scene(manifest, user)
+    scene = read_scene(manifest, user)
     if tree is not None:
         scene = scene._replace(tree=tree, facts=replace(scene.facts, states=states or {}))
     return check_manifest(manifest, scene)
 
 
-def _read_scene(manifest: object, user: str) -> Scene:
+def read_scene(manifest: object, user: str) -> Scene:
     namespace, queue = place_of(manifest)
     return submission_scene({queue}, namespace, user)
 
@@ -205,7 +214,7 @@ def check_manifest(
     return reading.value, verdict.violations, verdict.notices
 
 
-def _admit_job(
+def admit_job(
     manifest: Mapping[str, Any],
     scene: Scene,
     by: Actor,
@@ -222,31 +231,25 @@ def _exists_violation(namespace: str, job: JobManifest) -> Violation:
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
-_NEW_JOB = PreparedInsert(Job, keep_plan=True)
-
-
 def _create_job(manifest: JobManifest, scene: Scene, by: Actor) -> tuple[Job, int]:
     """The job, and how many pods it has.
 
     That its name is taken is found out by the database, which is asked anyway.
     """
-    job = _new_job(manifest, scene.queues[manifest.queue], by)
+    job = new_job(manifest, scene.queues[manifest.queue], by)
     if job.namespace not in scene.facts.namespaces:
         Namespace.objects.get_or_create(name=job.namespace)
     try:
-        _NEW_JOB.insert([job])
+        (pods,) = insert_jobs(
+            [job], [entry_of_submit(job, by)], Priorities.of_rows(scene.priorities)
+        )
     except IntegrityError as error:
-        raise Rejected([_exists_violation(job.namespace, manifest)], by_state=True) from error
-    try:
-        return job, _create_gang(job)
-    except IntegrityError as error:
-        raise Rejected([_names_taken(job.namespace, manifest)], by_state=True) from error
-
-
-def _create_gang(job: Job) -> int:
-    priorities = Priorities.load()
-    create_podgroup(job, priorities)
-    return create_pods([(job, first_tasks(job))], priorities)
+        if is_about_a_job(error):
+            violation = _exists_violation(job.namespace, manifest)
+        else:
+            violation = _names_taken(job.namespace, manifest)
+        raise Rejected([violation], by_state=True) from error
+    return job, pods
 
 
 def _names_taken(namespace: str, job: JobManifest) -> Violation:
@@ -257,7 +260,7 @@ def _names_taken(namespace: str, job: JobManifest) -> Violation:
     return Violation("already_exists", job.queue, "metadata.name", message, "choose another name")
 
 
-def _new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
+def new_job(manifest: JobManifest, queue: Queue, by: Actor) -> Job:
     return Job(
         namespace=manifest.metadata.namespace or DEFAULT,
         name=manifest.metadata.name,

@@ -15,7 +15,7 @@ from django.test import Client
 
 from scheduler.conf import conf
 from scheduler.models import Job, Pod, PodGroup
-from scheduler.selectors.queues import facts
+from scheduler.selectors.queues import submission
 from scheduler.services.accounts.actors import SYSTEM
 from scheduler.services.accounts.grants import grant_role
 from scheduler.services.jobs.pod_steps import create_next_pods
@@ -31,7 +31,7 @@ Limit = Callable[..., None]
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch) -> Limit:
     def _limit(**limits: int) -> None:
-        monkeypatch.setattr(facts, "conf", lambda: replace(conf(), limits=limits))
+        monkeypatch.setattr(submission, "conf", lambda: replace(conf(), limits=limits))
 
     return _limit
 

@@ -20,7 +20,7 @@ from scheduler.admission.violations import Rejected
 from scheduler.conf import conf
 from scheduler.models import AuditEntry, Job, Namespace, Pod, PodGroup, UnmadePods
 from scheduler.selectors.jobs.gangs import pods_by_phase
-from scheduler.selectors.queues import facts
+from scheduler.selectors.queues import submission
 from scheduler.services.jobs import pod_creation
 from scheduler.services.jobs import submit as job_submit
 from scheduler.services.jobs.changes import delete_job, update_job
@@ -395,7 +395,7 @@ def test_a_worker_makes_the_pods_of_all_jobs(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_two_who_submit_at_once_do_not_pass_a_limit_together(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(facts, "conf", lambda: replace(conf(), limits={"pods_per_queue": 10}))
+    monkeypatch.setattr(submission, "conf", lambda: replace(conf(), limits={"pods_per_queue": 10}))
     made = job_submit._create_job
 
     def slowly(*given: Any) -> Any:

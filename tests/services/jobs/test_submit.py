@@ -39,8 +39,8 @@ def test_a_submission_is_a_few_statements_however_large_it_is(django_assert_num_
     job("first")  # its namespace and its class of pods are there from now on
 
     for name, replicas in (("one", 1), ("some", 12), ("many", 40)):
-        # Savepoint and release; three of the scene, priorities, class; job, podgroup, pods, audit.
-        with django_assert_num_queries(12):
+        # Savepoint and release; the scene; class; job, podgroup, pods, audit.
+        with django_assert_num_queries(8):
             job(name, replicas=replicas)
 
 

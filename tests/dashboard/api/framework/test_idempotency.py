@@ -34,7 +34,7 @@ def test_a_request_that_lost_the_database_did_nothing_and_can_be_sent_again_at_o
 ):
     places = {
         "before the deed": (submit, "_create_job"),
-        "after the deed": (submit.audit, "record"),
+        "after the deed": (submit, "want_session"),
         "with the answer": (idempotency, "keep"),
     }
     with monkeypatch.context() as patched:
