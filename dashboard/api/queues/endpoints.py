@@ -46,6 +46,7 @@ from scheduler.selectors.queues.objects import (
     values_of_queue,
     values_of_queues,
 )
+from scheduler.selectors.queues.one_queue import counts_of_queue
 from scheduler.services.queues.commands import command_queue
 from scheduler.services.queues.create_update import Saved, create_queue, create_queues, update_queue
 from scheduler.services.queues.deletion import delete_queue
@@ -157,7 +158,7 @@ class Queues(Watched):
         row = values_of_queue(name)
         if row is None:
             raise Queue.DoesNotExist(f"There is no queue {name}.")
-        return queue_object(row, queue_counts()), row["resource_version"]
+        return queue_object(row, counts_of_queue(row["id"])), row["resource_version"]
 
     def row_or_404(self, **where: str) -> dict[str, Any]:
         """As others have it, in one statement that the database knows already."""
@@ -173,7 +174,7 @@ class Queues(Watched):
     def retrieve(self, request: Request, *_args: Any, **_kwargs: Any) -> Response:
         row = self.row_or_404()
         return self.response_with(
-            queue_object(row, queue_counts()), version=row["resource_version"]
+            queue_object(row, counts_of_queue(row["id"])), version=row["resource_version"]
         )
 
     def create(self, request: Request) -> Response:
@@ -186,7 +187,7 @@ class Queues(Watched):
         with tree_transaction(dry_run=self.dry_run):
             made = create_queue(manifest, by=self.actor)
             row = values_of_queue(made.queue.name)
-            counts = queue_counts()
+            counts = counts_of_queue(made.queue.pk)
         return self._made(made, row, counts)
 
     def _create_all(self, manifests: Rows) -> Iterator[Response | Exception]:

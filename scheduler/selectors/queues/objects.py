@@ -213,6 +213,10 @@ _OWN_LIMITS = " UNION ALL ".join(
     f"WHERE {field.name} IS NOT NULL"
     for place, field in enumerate(LIMIT_FIELDS)
 )
+_KINDS = ("queue", "gang", "job", "min run", "limit", "policy")
+
+Found = dict[str, list[tuple[Any, ...]]]
+
 # Queues that name any limit, found by one look at all queues.
 _LIMITING = (
     f"SELECT id, name, {', '.join(field.name for field in LIMIT_FIELDS)} FROM scheduler_queue "
@@ -286,10 +290,15 @@ def tree_counts() -> QueueCounts:
 
 
 def _counts(sql: str) -> QueueCounts:
-    kinds = ("queue", "gang", "job", "min run", "limit", "policy")
-    found: dict[str, list[tuple[Any, ...]]] = {kind: [] for kind in kinds}
+    found: Found = {}
     for kind, *row in fetch_as_planned(sql):
-        found[kind].append(tuple(row))
+        found.setdefault(kind, []).append(tuple(row))
+    return counts_from(found)
+
+
+def counts_from(rows: Found) -> QueueCounts:
+    """From rows as the statement has them, by their first column."""
+    found = {kind: rows.get(kind, []) for kind in _KINDS}
     names = {}
     parents = {}
     for queue_id, parent, name, _ in found["queue"]:

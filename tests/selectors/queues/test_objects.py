@@ -4,10 +4,14 @@ what has work in it.
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from django.utils import timezone
 
 from scheduler.models import Queue
 from scheduler.selectors.queues.objects import JOB_COUNTS, queue_counts, tree_counts
+from scheduler.selectors.queues.one_queue import counts_of_queue
 from tests.services.queues.builders import job, podgroup, queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -40,6 +44,29 @@ def test_counts_are_those_of_the_whole_tree_and_idle_queues_are_not_looked_at():
     assert few.gangs_below(keys["p"]) == (1, 0, 2, 0, 1)
     assert few.parents.keys() == {keys[name] for name in ("root", "p", "a", "b", "c")}
     assert all_of_them.names == {key: name for name, key in keys.items()}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_of_one_queue_are_those_that_all_have(seed: int):
+    choose = random.Random(seed)
+    names = ["root"]
+    for number in range(15):
+        names.append(f"q{number}")
+        queue(names[-1], choose.choice(names[:-1]))
+    for number in range(30):
+        phase = choose.choice(["Pending", "Running", "Completed"])
+        podgroup(f"g{number}", choose.choice(names), phase)
+        job(f"j{number}", choose.choice(names), choose.choice(["Running", "Failed"]), phase)
+    for name in choose.sample(names, 8):
+        field = choose.choice(["min_run_seconds", "max_waiting_jobs", "max_pods_per_job"])
+        Queue.objects.filter(name=name).update(**{field: choose.choice([1, 1, 2, 3])})
+    gone = choose.choice(list(Queue.objects.filter(children=None)))
+    Queue.objects.filter(pk=gone.pk).update(deleted_at=timezone.now())
+
+    everything = queue_counts()
+
+    for key in Queue.objects.values_list("pk", flat=True):
+        assert counts_of_queue(key).of(key) == everything.of(key)
 
 
 def test_jobs_are_counted_and_work_without_a_job_is_unknown():
