@@ -20,9 +20,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    import psycopg
 
 REPORTS_FILE = "FUMAROLE_TEST_REPORTS"  # set in the child only: where it writes what it found
 _ONLY_FOR_THE_PARENT = (
@@ -257,19 +260,37 @@ def with_database(address: str, name: str) -> str:
     return f"{place.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")
 
 
-def new_database(name: str) -> str:
-    """An empty database of that name on the test server, and its address.
+def new_database(name: str, template: str = "template1") -> str:
+    """A database of that name on the test server, empty or as the template is, and its address.
 
     An older one of that name is dropped.
     """
-    import psycopg
     from psycopg import sql
 
-    with psycopg.connect(
-        server_url().replace("postgres://", "postgresql://"), autocommit=True
-    ) as connection:
-        connection.execute(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-        )
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    drop_database(name)
+    statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    with _server() as connection:
+        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
     return with_database(server_url(), name)
+
+
+def drop_database(name: str) -> None:
+    """If it is there."""
+    from psycopg import sql
+
+    statement = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+    with _server() as connection:
+        connection.execute(statement.format(sql.Identifier(name)))
+
+
+def database_names() -> list[str]:
+    with _server() as connection:
+        found = connection.execute("SELECT datname FROM pg_database WHERE NOT datistemplate")
+        return [name for (name,) in found]
+
+
+def _server() -> psycopg.Connection:
+    import psycopg
+
+    address = server_url().replace("postgres://", "postgresql://")
+    return psycopg.connect(address, autocommit=True)

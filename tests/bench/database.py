@@ -16,6 +16,7 @@ from scheduler.domain.workloads import Phase, Pod, PodStatus
 from scheduler.scenarios.clusters import Cluster
 from tests.bench.clusters import Size, roomy
 from tests.bench.measuring import Timing, interleaved
+from tests.bench.server import database_with_tables
 
 Row = dict[str, object]
 
@@ -30,11 +31,8 @@ def a_database() -> Iterator[None]:
     """
     import django
     from django.conf import settings
-    from django.core.management import call_command
 
-    from tests import postgres
-
-    os.environ["DATABASE_URL"] = postgres.new_database("fumarole_bench")
+    os.environ["DATABASE_URL"] = database_with_tables("fumarole_bench")
     os.environ.setdefault("SECRET_KEY", "bench")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     os.environ["LOG_LEVEL"] = "ERROR"
@@ -43,7 +41,6 @@ def a_database() -> Iterator[None]:
     settings.CHANNEL_LAYERS = {
         "default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     }  # no Redis is needed to measure a database
-    call_command("migrate", verbosity=0)
     yield
     from django.db import connection
 
@@ -223,7 +220,7 @@ def sessions_end_to_end(scale: float, repetitions: int) -> list[Row]:
                 f"{name} ({count} pods)",
                 bench,
                 lambda count=count: bench.change(count) if count else None,
-                repetitions,
+                5 * repetitions,
             )
         rows += _write_back(bench, min(repetitions, 5))
     return rows
@@ -308,8 +305,8 @@ def server_seconds() -> float:
 
 
 def _write_back(bench: Bench, repetitions: int) -> list[Row]:
-    """The same placements three ways in turn, each rolled back: a bare update of a narrow table,
-    ours, and `bulk_update`.
+    """The same placements two ways in turn, each rolled back: a bare update of a narrow table, and
+    ours.
     """
     from django.db import transaction
 
@@ -325,7 +322,6 @@ def _write_back(bench: Bench, repetitions: int) -> list[Row]:
     ways = {
         "floor: one bare UPDATE … FROM on a narrow table": lambda: _floor(bench, outcome),
         "write-back of pods, podgroups and decisions": lambda: _ours(bench, outcome),
-        "control: bulk_update of the pods alone": lambda: _control(bench, outcome),
     }
 
     def undone(work: Callable[[], object]) -> Callable[[], object]:
@@ -390,19 +386,3 @@ def _ours(bench: Bench, outcome: Any) -> None:
         now=timezone.now(),
     )
     assert len(written.bound) == len(outcome.binds)
-
-
-def _control(bench: Bench, outcome: Any) -> None:
-    from scheduler.models import Pod as StoredPod
-
-    resident = bench.runner.resident
-    pods = [
-        StoredPod(
-            pk=resident.pod_ids[bind.row],
-            phase="Binding",
-            node_id=resident.node_ids[bind.node],
-            borrowed=bind.borrowed,
-        )
-        for bind in outcome.binds
-    ]
-    StoredPod.objects.bulk_update(pods, ["phase", "node", "borrowed"], batch_size=1000)

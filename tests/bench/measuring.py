@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter, process_time
@@ -44,6 +44,16 @@ class Timing:
             "cpuMaxMs": round(max(self.processor) * 1000, 2),
             "repetitions": len(self.wall),
         }
+
+
+def times(these: Sequence[float], those: Sequence[float]) -> dict[str, float]:
+    """How many times those these are, pair by pair: the median, the least and the most."""
+    ratios = [this / that for this, that in zip(these, those, strict=True)]
+    return {
+        "ratio": round(median(ratios), 2),
+        "ratioMin": round(min(ratios), 2),
+        "ratioMax": round(max(ratios), 2),
+    }
 
 
 def interleaved(contestants: Mapping[str, Work], repetitions: int) -> dict[str, Timing]:

@@ -2,8 +2,8 @@
 either database.
 
 Each database is measured in a process of its own, because Django settles its database once. `cpuMs`
-is the web process's, without the database server's; `statements` is how often the database was
-asked.
+is the web process's, `serverCpuMs` the database server's; `statements` is how often the database
+was asked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from collections.abc import Callable, Iterator
 from statistics import median
 from time import perf_counter, process_time
 from typing import Any
+
+from tests.bench.database import server_seconds
+from tests.bench.server import database_with_tables
 
 Row = dict[str, object]
 Manifest = dict[str, Any]
@@ -35,13 +38,11 @@ def queue_writes(scale: float, repetitions: int) -> list[Row]:
 
 
 def _in_a_process_of_its_own(database: str, queues: int, repetitions: int) -> list[Row]:
-    from tests import postgres
-
     with tempfile.TemporaryDirectory() as folder:
         address = (
             f"sqlite:///{folder}/bench.sqlite3"
             if database == "SQLite"
-            else postgres.new_database("fumarole_bench_writes")
+            else database_with_tables("fumarole_bench_writes")
         )
         environment = {
             **os.environ,
@@ -209,17 +210,18 @@ def _row(
     what: str, repetitions: int, work: Callable[[], Any], before: Callable[[], Any] = lambda: None
 ) -> Row:
     found = [_once(work, before) for _ in range(repetitions)]
-    wall, cpu, statements = zip(*found, strict=True)
+    wall, cpu, server, statements = zip(*found, strict=True)
     figures = {
         "medianMs": round(median(wall) * 1000, 1),
         "cpuMs": round(median(cpu) * 1000, 1),
         "cpuMinMs": round(min(cpu) * 1000, 1),
         "cpuMaxMs": round(max(cpu) * 1000, 1),
+        "serverCpuMs": round(median(server) * 1000, 1),
     }
     return {"what": what, **figures, "statements": max(statements), "repetitions": repetitions}
 
 
-def _once(work: Callable[[], Any], before: Callable[[], Any]) -> tuple[float, float, int]:
+def _once(work: Callable[[], Any], before: Callable[[], Any]) -> tuple[float, float, float, int]:
     from django.db import connection
 
     before()
@@ -227,8 +229,17 @@ def _once(work: Callable[[], Any], before: Callable[[], Any]) -> tuple[float, fl
     with connection.execute_wrapper(lambda execute, *given: (next(asked), execute(*given))[1]):
         wall = perf_counter()
         cpu = process_time()
+        server = _server_seconds()
         work()
-        return perf_counter() - wall, process_time() - cpu, next(asked)
+        spent = perf_counter() - wall, process_time() - cpu, _server_seconds() - server
+        return *spent, next(asked)
+
+
+def _server_seconds() -> float:
+    """SQLite has no server."""
+    from django.db import connection
+
+    return server_seconds() if connection.vendor == "postgresql" else 0.0
 
 
 def main(arguments: list[str]) -> Iterator[Row]:

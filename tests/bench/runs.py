@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -44,8 +45,11 @@ class Figure:
 
 _KINDS = (
     ("ms of CPU", "cpuMs", "cpuMinMs", "cpuMaxMs"),
+    ("ms of CPU", "withServerCpuMs", "withServerCpuMinMs", "withServerCpuMaxMs"),
+    ("ms of CPU", "cpuMsAnEvent", "", ""),
     ("ms", "medianMs", "minMs", "maxMs"),
-    ("ms", "p50Ms", "", ""),
+    ("ms", "p50Ms", "p50MinMs", "p50MaxMs"),
+    ("ms", "waitedMsMedian", "", ""),
     ("MB", "peakMB", "", ""),
 )
 
@@ -90,6 +94,12 @@ def save_run(run: Mapping[str, Any], folder: Path = FOLDER) -> Path:
 def read_run(path: Path) -> dict[str, Any]:
     run: dict[str, Any] = json.loads(path.read_text())
     return run
+
+
+def processor_seconds_of_children() -> float:
+    """Of those that have ended, with theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def commit_here() -> str:
