@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.bench import document, history
-from tests.bench.document import CPU, TIMES, Line
+from tests.bench import document, history, runs
+from tests.bench.lines import CPU, TIMES, Line
+from tests.bench.parts import PARTS
 from tests.bench.runs import read_run
+from tests.bench.tables import TABLES
 
 REPOSITORY = Path(__file__).parent.parent
 PAGE = REPOSITORY / document.PAGE
@@ -28,6 +29,7 @@ def _run(cpu: float) -> dict[str, Any]:
         "machine": machine,
         "loadAtTheStart": 0.2,
         "quick": False,
+        "whole": True,
         "repetitions": 7,
         "parts": {"sessions": [row]},
     }
@@ -45,10 +47,15 @@ def test_the_history_has_the_run_that_is_shown():
     assert history.with_runs(page, [read_run(SHOWN_RUN)]) == page
 
 
-@pytest.mark.parametrize("title", document.TABLES)
+@pytest.mark.parametrize("title", TABLES)
+def test_every_line_is_of_a_part_that_there_is(title: str):
+    assert {line.part for line in TABLES[title]} <= set(PARTS)
+
+
+@pytest.mark.parametrize("title", TABLES)
 def test_every_line_finds_its_row_in_a_part_that_was_measured(title: str):
     run = read_run(SHOWN_RUN)
-    lines = [line for line in document.TABLES[title] if line.part in run["parts"]]
+    lines = [line for line in TABLES[title] if line.part in run["parts"]]
 
     assert [line.label for line in lines if "not measured" in line.cells(run)[2]] == []
 
@@ -74,14 +81,46 @@ def test_what_a_run_did_not_measure_is_said():
 
 
 def test_showing_a_run_changes_the_page_and_keeps_the_run(tmp_path: Path):
-    page, shown, given = (tmp_path / name for name in ("page.md", "shown.json", "run.json"))
-    page.write_text(PAGE.read_text())
-    given.write_text(json.dumps(_run(77)))
+    page, shown = _copies(tmp_path)
+    given = runs.save_run(_run(77), tmp_path)
 
-    assert document.main([str(given)], page, shown) == 0
+    assert document.main([str(given)], page, shown, tmp_path / "none") == 0
     assert "77 ms (76 to 78) | missed |" in page.read_text()
     assert "| 2026-11-18 10:00 | abcd |" in page.read_text()
-    assert read_run(shown) == _run(77)
+    assert read_run(shown)["parts"] == _run(77)["parts"]
+
+
+def test_the_newest_whole_run_is_shown_with_parts_of_others(tmp_path: Path):
+    page, shown = _copies(tmp_path)
+    folder = tmp_path / "bench"
+    part = _run(60) | {"date": "2026-11-18T11:00:00+00:00", "whole": False, "commit": "part"}
+    part["parts"] = {**part["parts"], "large": [_large(444)]}
+    for run in (_run(70), part):
+        runs.save_run(run, folder)
+
+    assert document.main([], page, shown, folder) == 0
+    text = page.read_text()
+    assert "70 ms (69 to 71) | missed |" in text
+    assert "444 ms (443 to 445), another run | missed |" in text
+    assert "Another run: `--only large`, 2026-11-18 11:00, commit part, load 0.1." in text
+
+
+def test_a_quick_run_is_not_taken_for_the_newest(tmp_path: Path):
+    runs.save_run({**_run(70), "quick": True}, tmp_path)
+
+    assert document.newest_run(tmp_path) is None
+
+
+def _copies(folder: Path) -> tuple[Path, Path]:
+    page, shown = folder / "page.md", folder / "shown.json"
+    page.write_text(PAGE.read_text())
+    shown.write_text(SHOWN_RUN.read_text())
+    return page, shown
+
+
+def _large(cpu: float) -> dict[str, Any]:
+    what = "1,000 pods changed, 100,000 nodes, 1,000,000 running, 10,000 queues"
+    return {"what": what, "cpuMs": cpu, "cpuMinMs": cpu - 1, "cpuMaxMs": cpu + 1}
 
 
 def test_a_run_that_cannot_be_read_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -24,14 +24,18 @@ COLUMNS = {
         "sessions",
         "1,000 nodes, 1,000 pending in gangs, 10,000 running, 100 queues",
     ),
+    "nothing changed": ("database", "no change (0 pods)"),
+    "100 changed": ("database", "100 changes (100 pods)"),
+    "one create": ("queue-writes", "PostgreSQL: one create, 1000 queues there"),
     "100 queues": ("requests", "queues/, the first 100 of 1,000"),
     "1,000 queues": ("requests", "queues/?page_size=1000"),
     "100 jobs": ("requests", "jobs/, a page of 100"),
     "submit": ("requests", "submit a gang of 4"),
-    "one create": ("queue-writes", "PostgreSQL: one create, 1000 queues there"),
+    "memory": ("start", "memory, in sum"),
 }
-"""Title of a column -> part and row of a run. A session is given in ms of CPU; so is a create.
-Requests are given as times of an empty view.
+"""Title of a column -> part and row of a run.
+
+Requests are given as times of an empty view, all else as what `bench-compare` compares.
 """
 
 
