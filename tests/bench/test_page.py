@@ -15,7 +15,7 @@ import pytest
 from channels.layers import channel_layers
 from django.contrib.auth import get_user_model
 from django.db import connection, connections, transaction
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from scheduler import notify
 from scheduler.models import QueueFigures
@@ -29,6 +29,7 @@ from tests.dashboard.sample import amounts
 
 CHANGED = 100
 ROUNDS = 7
+PAINTS = 5
 
 
 def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -83,6 +84,25 @@ def measure(page: Page, number: int) -> tuple[list[float], int]:
     return taken, size
 
 
+def new_page(browser: Browser, address: str, cookie: str) -> Page:
+    """Of somebody whose browser has nothing of the site yet."""
+    context = browser.new_context(
+        base_url=address, bypass_csp=True
+    )  # Playwright waits by evaluating text
+    context.add_cookies([{"name": "sessionid", "value": cookie, "url": address}])
+    return context.new_page()
+
+
+def first_paint(browser: Browser, address: str, cookie: str) -> float:
+    page = new_page(browser, address, cookie)
+    page.goto("/queues/")
+    found: float = page.evaluate(
+        "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    )
+    page.context.close()
+    return found
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
     redis = RedisServer(tmp_path)
@@ -102,16 +122,10 @@ def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
             browser = playwright.chromium.launch(
                 executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
             )
-            context = browser.new_context(
-                base_url=server.url, bypass_csp=True
-            )  # Playwright waits by evaluating text
-            context.add_cookies([{"name": "sessionid", "value": cookie, "url": server.url}])
-            page = context.new_page()
+            paints = [first_paint(browser, server.url, cookie) for _ in range(PAINTS)]
+            page = new_page(browser, server.url, cookie)
             whole = page.goto("/queues/")
             page_bytes = len(whole.body()) if whole else 0
-            paint = page.evaluate(
-                "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-            )
             many, many_bytes = measure(page, CHANGED)
             _, one_bytes = measure(page, 1)
             browser.close()
@@ -119,9 +133,10 @@ def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
         server.stop()
         redis.stop()
 
-    note("first paint of 1,048 queues", medianMs=round(paint))
+    note_times("first paint of 1,048 queues", paints)
     note_times(f"{CHANGED} changed rows applied", many)
     note("bytes of one changed queue", percent=round(100 * one_bytes / page_bytes, 3))
+    paint = statistics.median(paints)
     print(f"\n1,048 queues: first paint after {paint:.0f} ms")
     print(
         f"  {CHANGED} changed rows are applied in {statistics.median(many):.1f} ms "
