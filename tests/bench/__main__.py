@@ -20,6 +20,8 @@ from tests.bench.progress import Progress
 from tests.bench.runs import Rows, commit_here, processor_seconds_of_children, run_of, save_run
 from tests.bench.server import drop_databases, one_server
 
+_GRACE = 60.0  # seconds that a part has beyond its own
+
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
@@ -108,7 +110,7 @@ class Measured:
                 name,
                 0.1 if self._options.quick else 1.0,
                 self._options.repeat,
-                PARTS[name].seconds * self._options.patience,
+                _GRACE + PARTS[name].seconds * self._options.patience,
                 self._progress.tell,
             )
         except PartFailedError as error:

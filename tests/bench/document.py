@@ -31,6 +31,7 @@ Run = Mapping[str, Any]
 def figures(run: Run) -> Iterator[str]:
     """The lines of the block."""
     yield _about(run)
+    yield f"\n{_summary(run)}"
     for title, lines in TABLES.items():
         yield f"\n### {title}\n"
         yield "| what | aim | measured | |"
@@ -38,6 +39,15 @@ def figures(run: Run) -> Iterator[str]:
         for line in lines:
             yield f"| {' | '.join(line.cells(run))} |"
         yield from _other_runs(lines, run)
+
+
+def _summary(run: Run) -> str:
+    lines = [line for table in TABLES.values() for line in table if line.aim is not None]
+    verdicts = [line.cells(run)[3] for line in lines]
+    return (
+        f"Of {len(lines)} aims {verdicts.count('met')} are met and {verdicts.count('missed')} "
+        f"missed; {verdicts.count('')} were not measured."
+    )
 
 
 def _other_runs(lines: Iterable[Line], run: Run) -> Iterator[str]:
