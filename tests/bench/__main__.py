@@ -14,7 +14,7 @@ import sys
 from datetime import UTC, datetime
 from time import monotonic
 
-from tests.bench.one_part import PartFailedError, measured_apart
+from tests.bench.one_part import PartFailedError, measured_apart, stop_in_order
 from tests.bench.parts import PARTS
 from tests.bench.progress import Progress
 from tests.bench.runs import Rows, commit_here, processor_seconds_of_children, run_of, save_run
@@ -25,6 +25,7 @@ _GRACE = 60.0  # seconds that a part has beyond its own
 
 def main(arguments: list[str]) -> int:
     options = _options(arguments)
+    stop_in_order()
     began = datetime.now(UTC)
     about = {
         "quick": options.quick,
@@ -92,6 +93,7 @@ class Measured:
         self._progress = Progress({name: PARTS[name].seconds for name in self._names})
 
     def measure_all(self) -> None:
+        print("making a database for all parts", file=sys.stderr)
         with one_server():
             for name in self._names:
                 try:

@@ -121,7 +121,7 @@ def _start_of(process: int) -> str:
 
 def main(arguments: list[str]) -> int:
     name, file, scale, repetitions = arguments
-    signal.signal(signal.SIGTERM, _stop)
+    stop_in_order()
     atexit.register(_end_what_is_left)  # the first that is registered is the last that is done
     _keep_orphans()
     from tests.bench.parts import PARTS
@@ -131,9 +131,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def stop_in_order() -> None:
+    """When it is told to end, this process leaves every block, which ends what it started."""
+    signal.signal(signal.SIGTERM, _stop)
+
+
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    """So that every block is left, which ends what it started."""
-    raise SystemExit("The part was stopped.")
+    raise SystemExit("stopped")
 
 
 def _end_what_is_left() -> None:
