@@ -1,5 +1,6 @@
-"""The console at size: a tree of 1,000 queues against `json.dumps` of its rows, and a thousand
-sockets against bare ones. Reported, not asserted.
+"""The tree of 1,000 queues on the server, against `json.dumps` of its rows.
+
+Reported, not asserted.
 """
 
 from __future__ import annotations

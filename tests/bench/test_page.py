@@ -12,19 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from channels.layers import channel_layers
-from django.contrib.auth import get_user_model
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from scheduler import notify
 from scheduler.models import QueueFigures
+from tests.bench.console_site import a_console
 from tests.bench.noted import note, note_times
 from tests.bench.test_console import grow
-from tests.browser.conftest import session_cookie
-from tests.browser.server import ConsoleServer
 from tests.conftest import chromium
-from tests.dashboard.conftest import RedisServer
 from tests.dashboard.sample import amounts
 
 CHANGED = 100
@@ -105,33 +101,18 @@ def first_paint(browser: Browser, address: str, cookie: str) -> float:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_thousand_queues_in_the_browser(tmp_path: Path, settings: Any):
-    redis = RedisServer(tmp_path)
-    redis.start()
-    settings.CHANNEL_LAYERS = {
-        "default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}
-    }
-    channel_layers.backends.clear()
-    grow()
-    get_user_model().objects.create(username="admin", is_superuser=True)
-    cookie = session_cookie("admin")
-    server = ConsoleServer(f"sqlite:///{connection.settings_dict['NAME']}", redis.url, tmp_path)
-    server.start()
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    try:
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(
-                executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
-            )
-            paints = [first_paint(browser, server.url, cookie) for _ in range(PAINTS)]
-            page = new_page(browser, server.url, cookie)
-            whole = page.goto("/queues/")
-            page_bytes = len(whole.body()) if whole else 0
-            many, many_bytes = measure(page, CHANGED)
-            _, one_bytes = measure(page, 1)
-            browser.close()
-    finally:
-        server.stop()
-        redis.stop()
+    with a_console(tmp_path, settings, grow) as (server, cookie), sync_playwright() as playwright:
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        paints = [first_paint(browser, server.url, cookie) for _ in range(PAINTS)]
+        page = new_page(browser, server.url, cookie)
+        whole = page.goto("/queues/")
+        page_bytes = len(whole.body()) if whole else 0
+        many, many_bytes = measure(page, CHANGED)
+        _, one_bytes = measure(page, 1)
+        browser.close()
 
     note_times("first paint of 1,048 queues", paints)
     note_times(f"{CHANGED} changed rows applied", many)

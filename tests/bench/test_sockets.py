@@ -21,16 +21,14 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.layers import channel_layers
-from django.contrib.auth import get_user_model
-from django.db import connection, transaction
+from django.db import transaction
 
 from scheduler import notify
 from scheduler.models import QueueFigures
+from tests.bench.console_site import a_console
 from tests.bench.noted import note_times
-from tests.browser.conftest import session_cookie
 from tests.browser.server import ConsoleServer
-from tests.dashboard.conftest import RedisServer, free_port
+from tests.dashboard.conftest import free_port
 from tests.dashboard.sample import amounts, load_tree
 
 SOCKETS = 1000
@@ -184,22 +182,9 @@ async def measure_bare(size: int) -> list[float]:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_thousand_sockets(tmp_path: Path, settings: Any):
-    redis = RedisServer(tmp_path)
-    redis.start()
-    settings.CHANNEL_LAYERS = {
-        "default": {"BACKEND": "dashboard.live.layer.NewsLayer", "CONFIG": {"hosts": [redis.url]}}
-    }
-    channel_layers.backends.clear()
-    load_tree()
-    get_user_model().objects.create(username="admin", is_superuser=True)
-    server = ConsoleServer(f"sqlite:///{connection.settings_dict['NAME']}", redis.url, tmp_path)
-    server.start()
-    try:
-        ours, size = asyncio.run(measure_console(server, session_cookie("admin")))
+    with a_console(tmp_path, settings, load_tree) as (server, cookie):
+        ours, size = asyncio.run(measure_console(server, cookie))
         bare = asyncio.run(measure_bare(size))
-    finally:
-        server.stop()
-        redis.stop()
 
     note_times(
         f"{SOCKETS:,} sockets, commit to last delivery",
