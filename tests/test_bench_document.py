@@ -9,7 +9,6 @@ import pytest
 
 from tests.bench import document, history, runs
 from tests.bench.lines import CPU, TIMES, Line
-from tests.bench.parts import PARTS
 from tests.bench.runs import read_run
 from tests.bench.tables import TABLES
 
@@ -45,11 +44,6 @@ def test_the_history_has_the_run_that_is_shown():
     page = PAGE.read_text()
 
     assert history.with_runs(page, [read_run(SHOWN_RUN)]) == page
-
-
-@pytest.mark.parametrize("title", TABLES)
-def test_every_line_is_of_a_part_that_there_is(title: str):
-    assert {line.part for line in TABLES[title]} <= set(PARTS)
 
 
 @pytest.mark.parametrize("title", TABLES)

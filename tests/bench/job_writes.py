@@ -34,7 +34,7 @@ def job_writes(scale: float, repetitions: int) -> list[Row]:
         "MAX_WAITING_PODS_PER_USER": "0",
     }
     with a_database():
-        ask = caller(fill(0.1))
+        ask = caller(fill(scale))
         ask("/api/v1/jobs/", lambda: job("first"))
         jobs, pods = int(JOBS * scale), int(PODS * scale)
         return [

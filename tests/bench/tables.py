@@ -11,6 +11,7 @@ from tests.bench.lines import (
     EXPONENT,
     FOR_A_GANG,
     FOR_AN_EVENT,
+    LOST,
     MEMORY,
     OF_EMPTY,
     P99,
@@ -125,6 +126,8 @@ WRITES = (
 
 # Pages and sockets
 
+_TEN_THOUSAND = "10,000 sockets on two web processes, commit to last delivery"
+
 PAGES = (
     Line(
         "first paint of the tree of 1,048 queues",
@@ -135,6 +138,12 @@ PAGES = (
     ),
     Line("that page, on the server", "console", "the whole page of 1,048 queues", WALL),
     Line("the same, of json.dumps", "console", "the whole page of 1,048 queues", TIMES, 5),
+    Line(
+        "the page of 10,408 queues, on the server",
+        "console",
+        "the whole page of 10,408 queues",
+        WALL,
+    ),
     Line("100 changed rows applied in the page", "console", "100 changed rows applied", WALL, 50),
     Line(
         "bytes of one changed queue, of the page", "console", "bytes of one changed queue", SHARE, 1
@@ -146,6 +155,8 @@ PAGES = (
         TIMES,
         2,
     ),
+    Line("10,000 sockets on two web processes, the same", "sockets", _TEN_THOUSAND, TIMES, 2),
+    Line("messages of these that were lost", "sockets", _TEN_THOUSAND, LOST, 0),
 )
 
 # Large clusters
