@@ -126,7 +126,7 @@ WRITES = (
 
 # Pages and sockets
 
-_TEN_THOUSAND = "10,000 sockets on two web processes, commit to last delivery"
+_MANY = "10,000 sockets on two web processes"
 
 PAGES = (
     Line(
@@ -155,8 +155,8 @@ PAGES = (
         TIMES,
         2,
     ),
-    Line("10,000 sockets on two web processes, the same", "sockets", _TEN_THOUSAND, TIMES, 2),
-    Line("messages of these that were lost", "sockets", _TEN_THOUSAND, LOST, 0),
+    Line(f"{_MANY}, from the answer of a change to the last", "sockets", _MANY, WALL),
+    Line("of these, sockets that missed something", "sockets", _MANY, LOST, 0),
 )
 
 # Large clusters
