@@ -197,23 +197,22 @@ def crowds(scale: float, repetitions: int) -> list[Row]:
     """Many at once: gangs that reclaim, gangs that preempt, and gangs that can never start beside
     others that can.
     """
-    few = min(repetitions, 3)
     size = scaled(THOUSAND, scale)
     rows = [
         _action_row(
             f"reclaim, {size.nodes // 5} gangs at once",
             "reclaim",
             warm(busy(size, "everybody")),
-            few,
+            repetitions,
         ),
         _action_row(
-            f"preempt, {size.nodes} gangs at once", "preempt", warm(busy(size, "rush")), few
+            f"preempt, {size.nodes} gangs at once", "preempt", warm(busy(size, "rush")), repetitions
         ),
     ]
     first = warm(busy(size, "hopeless"))
     told = advance(first, run_session(first, VOLCANO))
     _ = told.aggregates
-    timing = interleaved({"again": session(told)}, few)["again"]
+    timing = interleaved({"again": session(told)}, repetitions)["again"]
     gangs = size.nodes * 10
     return [
         *rows,

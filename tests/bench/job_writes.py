@@ -22,7 +22,6 @@ Spent = tuple[float, float, float]
 PODS = 100_000
 JOBS = 1_000
 _STEPS = 10  # of a hundred that make the pods of one job
-_MOST_REPETITIONS = 3  # of 1,000 jobs, which are many seconds
 
 
 def job_writes(scale: float, repetitions: int) -> list[Row]:
@@ -38,7 +37,7 @@ def job_writes(scale: float, repetitions: int) -> list[Row]:
         ask("/api/v1/jobs/", lambda: job("first"))
         jobs, pods = int(JOBS * scale), int(PODS * scale)
         return [
-            _many_jobs(ask, jobs, min(repetitions, _MOST_REPETITIONS)),
+            _many_jobs(ask, jobs, repetitions),
             _many_pods(ask, pods, repetitions),
             _making_pods(pods),
         ]

@@ -47,7 +47,7 @@ def measured_apart(name: str, scale: float, repetitions: int, most: float, tell:
             )
             is_in_time = watch(process, most, tell)
         if not is_in_time:
-            raise PartFailedError(f"took longer than {most:.0f} s")
+            raise PartFailedError(f"{_last_lines(log)}\ntook longer than {most:.0f} s")
         if process.returncode:
             raise PartFailedError(_last_lines(log) or f"exit code {process.returncode}")
         found: Rows = json.loads(rows.read_text())

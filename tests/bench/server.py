@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import psycopg
 
 from tests import postgres
 
@@ -24,8 +26,7 @@ def one_server() -> Iterator[None]:
     try:
         yield
     finally:
-        drop_databases()
-        postgres.drop_database(_TEMPLATE)
+        _drop(_TEMPLATE)
         os.environ.clear()
         os.environ.update(kept)
 
@@ -50,6 +51,12 @@ def _make_tables(address: str) -> None:
 
 def drop_databases() -> None:
     """Those of parts that have ended: the server would go on tidying them."""
-    for name in postgres.database_names():
-        if name.startswith("fumarole_bench") and name != _TEMPLATE:
-            postgres.drop_database(name)
+    _drop("fumarole_bench", "fumarole_large", keep=_TEMPLATE)
+
+
+def _drop(*beginnings: str, keep: str = "") -> None:
+    """Nothing, where a part has ended the server itself."""
+    with suppress(psycopg.OperationalError):
+        for name in postgres.database_names():
+            if name.startswith(beginnings) and name != keep:
+                postgres.drop_database(name)
