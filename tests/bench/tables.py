@@ -155,7 +155,7 @@ PAGES = (
         TIMES,
         2,
     ),
-    Line(f"{_MANY}, from the answer of a change to the last", "sockets", _MANY, WALL),
+    Line(f"{_MANY}, from the request of a change to the last", "sockets", _MANY, WALL),
     Line("of these, sockets that missed something", "sockets", _MANY, LOST, 0),
 )
 
