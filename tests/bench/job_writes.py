@@ -14,10 +14,11 @@ from typing import Any
 
 from tests.bench.api import fill, job
 from tests.bench.database import a_database, server_seconds
-from tests.bench.requests import caller
+from tests.bench.requests import _ask
 
 Row = dict[str, object]
 Spent = tuple[float, float, float]
+Submit = Callable[[Any], object]
 
 PODS = 100_000
 JOBS = 1_000
@@ -33,30 +34,36 @@ def job_writes(scale: float, repetitions: int) -> list[Row]:
         "MAX_WAITING_PODS_PER_USER": "0",
     }
     with a_database():
-        ask = caller(fill(scale))
-        ask("/api/v1/jobs/", lambda: job("first"))
+        submit = _submitter(fill(scale))
+        submit(job("first"))
         jobs, pods = int(JOBS * scale), int(PODS * scale)
         return [
-            _many_jobs(ask, jobs, repetitions),
-            _many_pods(ask, pods, repetitions),
+            _many_jobs(submit, jobs, repetitions),
+            _many_pods(submit, pods, repetitions),
             _making_pods(pods),
         ]
 
 
-def _many_jobs(ask: Callable[..., int], jobs: int, repetitions: int) -> Row:
+def _submitter(token: str) -> Submit:
+    from tests.bench.site import application
+
+    return lambda body: _ask(application, token, "/api/v1/jobs/", "", lambda: body)
+
+
+def _many_jobs(submit: Submit, jobs: int, repetitions: int) -> Row:
     found = []
     for turn in range(repetitions):
         names = [f"many-{turn}-{number}" for number in range(jobs)]
         body = [job(name) for name in names]
-        found.append(_spent(lambda body=body: ask("/api/v1/jobs/", lambda: body)))
+        found.append(_spent(lambda body=body: submit(body)))
     return _row(f"{jobs} jobs by one POST", found)
 
 
-def _many_pods(ask: Callable[..., int], pods: int, repetitions: int) -> Row:
+def _many_pods(submit: Submit, pods: int, repetitions: int) -> Row:
     found = []
     for turn in range(repetitions):
         body = _large_job(f"large-{turn}", pods)
-        found.append(_spent(lambda body=body: ask("/api/v1/jobs/", lambda: body)))
+        found.append(_spent(lambda body=body: submit(body)))
     return _row(f"a job of {pods} pods by one POST", found)
 
 

@@ -57,23 +57,15 @@ def requests(scale: float, repetitions: int) -> list[Row]:
     return [_row(name, seconds, found[EMPTY], statements[name]) for name, seconds in found.items()]
 
 
-def caller(token: str) -> Callable[..., int]:
-    """Asks for a path with this token, and tells the size of the answer, which must be a good one.
-
-    With a body it is a POST.
-    """
+def _asks(token: str) -> dict[str, Ask]:
     from tests.bench.site import application
+
+    numbers = itertools.count()
+    started = os.getpid()
 
     def ask(path: str, body: Callable[[], Any] | None = None, query: str = "") -> int:
         return _ask(application, token, path, query, body)
 
-    return ask
-
-
-def _asks(token: str) -> dict[str, Ask]:
-    ask = caller(token)
-    numbers = itertools.count()
-    started = os.getpid()
     return {
         EMPTY: lambda: ask("/bench/empty/"),
         "queues/, the first 100 of 1,000": lambda: ask("/api/v1/queues/"),
