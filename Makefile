@@ -78,10 +78,10 @@ check: $(DEV_STAMP) $(AUDIT_STAMP)
 metrics:
 	@python3 tests/tools/metrics.py $(if $(COMPARE),--compare $(COMPARE))
 
-# Ten minutes. More time is needed to compare decisions, QUALITY=1 (half an hour), for very large clusters, LARGE=1,
+# Ten minutes. More time is needed to compare decisions, QUALITY=1 (half an hour), for very large clusters and 10,000 sockets, LARGE=1,
 # and for every page with much to show, PAGES=1.
 bench: $(DEV_STAMP)
-	$(PY) -m tests.bench --save $(if $(QUALITY),--also quality) $(if $(LARGE),--also large --also large-database)
+	$(PY) -m tests.bench --save $(if $(QUALITY),--also quality) $(if $(LARGE),--also sockets --also large --also large-database)
 	$(if $(PAGES),$(PYTEST) tests/bench -q -s)
 
 # Shows a run in docs/performance.md: RUN=FILE, or the newest.

@@ -16,6 +16,7 @@ from tests.bench.noted import console
 from tests.bench.quality import quality
 from tests.bench.queue_writes import queue_writes
 from tests.bench.requests import requests
+from tests.bench.sockets import sockets
 from tests.bench.start import start
 from tests.bench.submits import submits
 
@@ -50,6 +51,7 @@ PARTS: dict[str, Part] = {
     "mirror": Part(mirror, 20),
     "console": Part(console, 70),
     "start": Part(start, 50),
+    "sockets": Part(sockets, 120, is_extra=True),
     "large": Part(large, 300, is_extra=True),
     "large-database": Part(large_database, 400, is_extra=True),
     "quality": Part(quality, 1800, is_extra=True),
