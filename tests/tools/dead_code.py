@@ -60,6 +60,8 @@ ALLOWED: dict[str, str] = {
     "*:as_postgresql": "Django calls it on PostgreSQL",
     "*:output_field": "Django reads it",
     "scheduler/models/fields.py:value_to_string": "Django's serialisers call it",
+    "scheduler/services/sessions/claim.py:adding": "state of a Django row",
+    "scheduler/services/sessions/claim.py:db": "the same",
     "scheduler/models/prepared.py:adding": "state of a Django row that was read without a queryset",
     "scheduler/models/prepared.py:db": "state of a Django row that was read without a queryset",
     "*:requires_system_checks": "an attribute of Django's commands",

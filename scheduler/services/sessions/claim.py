@@ -5,9 +5,9 @@ At most one row is Running.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -68,25 +68,23 @@ class Claims:
 
     def begin(self, trigger: str) -> Claimed | None:
         """None while another worker holds the lease."""
+        last = self._held
+        is_in_order = self._is_in_order
+        self._is_in_order = False
+        if last is not None and is_in_order and connection.vendor == "postgresql":
+            claimed = _begin_at_once(last, trigger)
+            if claimed is not None:
+                return claimed
         with transaction.atomic():
-            held = lease.acquire(self.holder, conf().lease_seconds, renewed=self._held)
+            held = lease.acquire(self.holder, conf().lease_seconds, renewed=last)
             if held is None:
                 return None
-            if held.taken_over or not self._is_in_order:
+            if held.taken_over or not is_in_order:
                 _close_orphans()
             self._held = held
-            self._is_in_order = False
-            number, now, paused, policy, text, keep = _count_on()
-            session = SchedulingSession(
-                number=number,
-                worker=held.holder,
-                fencing_token=held.token,
-                started_at=now,
-                policy_id=policy,
-                trigger=trigger,
-            )
-            _BEGUN.insert([session])
-        return Claimed(held, session, bool(paused), text, keep > 0)
+            claimed = _claimed(held, _count_on(), trigger)
+            _BEGUN.insert([claimed.session])
+        return claimed
 
     def end(
         self,
@@ -112,26 +110,74 @@ class Claims:
         self._is_in_order = True
 
 
-def _count_on() -> tuple[Any, ...]:
-    """The number and time of this session, and the settings that it goes by: one statement, so that
-    nobody comes in between.
+_SETTINGS = (
+    "last_session, last_session_at, paused, policy_id, (SELECT v.text FROM scheduler_policyversion "
+    "v WHERE v.id = scheduler_clusterstate.policy_id), keep_sessions"
+)
+
+
+def _counting(clock: str, condition: str = "") -> str:
+    """Counts on, and gives the number and time of this session, and the settings that it goes by:
+    one statement, so that nobody comes in between.
     """
-    clock, now = clock_in_sql()
-    sql = (
+    return (
         "UPDATE scheduler_clusterstate SET last_session = last_session + 1, "
         f"last_session_at = {clock}, "
         # A request from before the clock was put back is served by this session, not by every one
         # until that time comes again.
         f"session_wanted_at = CASE WHEN session_wanted_at > {clock} THEN NULL "
-        "ELSE session_wanted_at END "
-        "WHERE id = 1 RETURNING last_session, last_session_at, "
-        "paused, policy_id, (SELECT v.text FROM scheduler_policyversion v WHERE v.id = "
-        "scheduler_clusterstate.policy_id), keep_sessions"
+        f"ELSE session_wanted_at END WHERE id = 1 {condition} RETURNING {_SETTINGS}"
     )
-    number, at, *settings = fetch_as_planned(sql, [*now, *now])[0]
+
+
+def _count_on() -> tuple[Any, ...]:
+    clock, now = clock_in_sql()
+    number, at, *settings = fetch_as_planned(_counting(clock), [*now, *now])[0]
     if now:
         at = now[0]  # SQLite would give it as text
     return number, at, *settings
+
+
+_AT_ONCE = (
+    "WITH held AS (UPDATE scheduler_lease SET expires_at = statement_timestamp() + %s "
+    "WHERE name = %s AND holder = %s AND token = %s RETURNING token), "
+    "counted (number, at, paused, policy, text, keep) AS ("
+    f"{_counting('statement_timestamp()', 'AND EXISTS (SELECT FROM held)')}), "
+    "begun AS (INSERT INTO scheduler_schedulingsession (number, state, worker, fencing_token, "
+    "policy_id, started_at, durations, counts, message, trigger) SELECT number, 'Running', %s, %s, "
+    "policy, at, '{}'::jsonb, '{}'::jsonb, '', %s FROM counted RETURNING id) "
+    "SELECT counted.*, begun.id FROM counted, begun"
+)
+"""The lease renewed, the session counted and its row begun: nothing of it, if the lease is gone."""
+
+
+def _begin_at_once(held: lease.Held, trigger: str) -> Claimed | None:
+    """On PostgreSQL, for whoever had the lease last: one statement instead of a transaction."""
+    duration = timedelta(seconds=conf().lease_seconds)
+    mine = [held.holder, held.token]
+    found = fetch_as_planned(_AT_ONCE, [duration, lease.SCHEDULER, *mine, *mine, trigger])
+    if not found:
+        return None
+    *counted, key = found[0]
+    still_held = lease.Held(held.holder, held.token, taken_over=False)
+    claimed = _claimed(still_held, counted, trigger)
+    claimed.session.pk = key
+    claimed.session._state.adding = False
+    claimed.session._state.db = connection.alias
+    return claimed
+
+
+def _claimed(held: lease.Held, counted: Sequence[Any], trigger: str) -> Claimed:
+    number, now, paused, policy, text, keep = counted
+    session = SchedulingSession(
+        number=number,
+        worker=held.holder,
+        fencing_token=held.token,
+        started_at=now,
+        policy_id=policy,
+        trigger=trigger,
+    )
+    return Claimed(held, session, bool(paused), text, keep > 0)
 
 
 def _close_orphans() -> None:

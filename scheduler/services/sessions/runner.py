@@ -261,10 +261,9 @@ class SessionRunner:
         """What was found is in the database already."""
         written = Written()
         self._comparison.nothing_changed(claimed.session)
-        with transaction.atomic():
-            watch.lap("write")
-            self._end(claimed, watch, _counts(written, refreshed))
-            notify.cluster_changed()
+        watch.lap("write")
+        self._end(claimed, watch, _counts(written, refreshed))  # one statement
+        notify.cluster_changed()
         return written
 
     def _write_and_tell(
