@@ -146,7 +146,11 @@ PAGES = (
     ),
     Line("100 changed rows applied in the page", "console", "100 changed rows applied", WALL, 50),
     Line(
-        "bytes of one changed queue, of the page", "console", "bytes of one changed queue", SHARE, 1
+        "bytes of one changed queue, of the page and its rows",
+        "console",
+        "bytes of one changed queue",
+        SHARE,
+        1,
     ),
     Line(
         "1,000 sockets, commit to last, of bare ones",
