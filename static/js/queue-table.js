@@ -326,8 +326,10 @@ class QueueTable {
   }
 
   #addWay(name, found, ways) {
+    const seen = new Set(); // a tree that is not valid may go in circles
     let at = this.#factsOf(this.#factsOf(name).parent);
-    while (at && !ways.has(at.key)) {
+    while (at && !ways.has(at.key) && !seen.has(at.key)) {
+      seen.add(at.key);
       if (!found.has(at.key)) ways.add(at.key);
       at = this.#factsOf(at.parent);
     }

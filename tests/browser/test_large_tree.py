@@ -154,6 +154,19 @@ def test_without_the_live_connection_a_branch_unfolds_and_a_search_finds(
     expect(page.locator("[data-found]").first).to_have_text("5")
 
 
+def test_a_search_that_finds_a_ring_of_parents_ends(signed_in: Opens, act: Acts):
+    def close_a_ring() -> None:
+        below = Queue.objects.get(name="division-0-team-0")
+        Queue.objects.filter(name="division-0").update(parent=below)
+
+    act(close_a_ring)
+    page = live(signed_in("/queues/?q=division-1"))
+
+    page.get_by_label("Search queues").fill("division-0")
+
+    expect(page.locator("[data-found]").first).to_have_text("26")
+
+
 def test_without_javascript_the_levels_are_links(signed_in: Opens):
     page = signed_in("/queues/", java_script_enabled=False)
     expect(shown(page)).to_have_count(14)
