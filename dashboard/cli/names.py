@@ -133,12 +133,15 @@ AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In 
 
 
 def queue_name(argument: str, option: str, doing: str) -> str:
-    return _exactly_one("queue", argument, option, doing, "--name")
+    """With or without the kind, which `-o name` writes before it."""
+    return _exactly_one("queue", argument.removeprefix("queue/"), option, doing, "--name")
 
 
 def job_name(argument: str, option: str, namespace: str, doing: str) -> tuple[str, str]:
-    """Namespace and name; `team/train` names both."""
+    """Namespace and name; `team/train` names both, and so does `job/team/train` of `-o name`."""
     name = _exactly_one("job", argument, option, doing, "--name")
+    if name.count("/") == 2:
+        name = name.removeprefix("job/")
     before, slash, after = name.partition("/")
     if slash:
         return (before, after)

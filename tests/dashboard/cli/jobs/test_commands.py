@@ -98,6 +98,24 @@ def test_names_of_jobs_are_needed(vcctl: Type):
         assert "--name" in done.err
 
 
+def test_a_job_is_taken_as_its_name_is_written(vcctl: Type):
+    vcctl("vcctl job run -N train -n team")
+    written = vcctl("vcctl job list -A -o name").out.strip()
+    assert written == "job/team/train"
+
+    for command in ("explain", "view", "suspend", "resume"):
+        assert vcctl(f"vcctl job {command} {written}").code == 0
+    assert vcctl("vcctl job view -N job/team/train").code == 0
+    assert vcctl(f"vcctl job delete {written} --yes").out == "job/team/train deleted\n"
+
+
+def test_a_namespace_may_be_called_job(vcctl: Type):
+    vcctl("vcctl job run -N train -n job")
+
+    assert vcctl("vcctl job view job/train").code == 0
+    assert vcctl("vcctl job view job/job/train").code == 0
+
+
 def test_jobs_of_all_namespaces_and_of_one_queue(vcctl: Type):
     vcctl("vcctl queue create q")
     vcctl("vcctl job run -N one -q q")

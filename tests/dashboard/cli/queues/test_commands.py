@@ -221,6 +221,7 @@ def test_lists_can_be_narrowed_and_shaped(vcctl: Type):
     vcctl("vcctl queue create b --state Closed")
 
     assert vcctl("vcctl queue list --state Closed -o name").out == "queue/b\n"
+    assert vcctl("vcctl queue view queue/b -o name").out == "queue/b\n"
     assert vcctl("vcctl queue list -l team=x -o name").out == "queue/a\n"
     assert [
         item["metadata"]["name"] for item in vcctl("vcctl queue list -p root -o json").json["items"]
