@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from scheduler import notify
 from scheduler.admission.reading.queue import place_of
@@ -61,7 +61,7 @@ def _submit_some(manifests: Sequence[Any], by: Actor) -> Iterator[Submitted | Ex
         return
     try:
         made = _submit_together(manifests, by)
-    except DatabaseError:  # a name is taken: each is told alone whether it is its own
+    except Exception:  # a name is taken, as a rule: each is told alone whether it is its own
         for manifest in manifests:
             yield _submit_alone(manifest, by)
         return

@@ -12,13 +12,14 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from scheduler.admission.reading.workload import read_job
 from scheduler.admission.violations import Rejected
 from scheduler.conf import conf
 from scheduler.domain.access import Forbidden
 from scheduler.models import AuditEntry, Grant, Job, Namespace, Pod, PodGroup, Queue, UnmadePods
 from scheduler.selectors.queues import submission
 from scheduler.services.accounts.actors import Actor, Door
-from scheduler.services.jobs import pod_creation
+from scheduler.services.jobs import pod_creation, submit
 from scheduler.services.jobs.submit import Submitted, submit_job
 from scheduler.services.jobs.submit_many import submit_jobs
 from tests.worlds import manifest
@@ -161,6 +162,22 @@ def test_a_name_that_is_taken_harms_no_other_of_the_list(user: Actor):
 
     assert [outcome for outcome, *_ in told(results)] == [SUBMITTED, "Rejected", SUBMITTED]
     assert set(Job.objects.values_list("name", flat=True)) == {"taken", "x", "y"}
+
+
+def test_a_mistake_of_ours_in_one_job_harms_no_other_of_the_list(
+    user: Actor, monkeypatch: pytest.MonkeyPatch
+):
+    def read(asked: Any, facts: Any) -> Any:
+        if asked["metadata"]["name"] == "odd":
+            raise RecursionError("too deep")
+        return read_job(asked, facts)
+
+    monkeypatch.setattr(submit, "read_job", read)
+
+    results = list(submit_jobs([manifest(name, "a") for name in ("x", "odd", "y")], by=user))
+
+    assert [outcome for outcome, *_ in told(results)] == [SUBMITTED, "RecursionError", SUBMITTED]
+    assert set(Job.objects.values_list("name", flat=True)) == {"x", "y"}
 
 
 def test_whoever_may_not_submit_submits_nothing(user: Actor):
