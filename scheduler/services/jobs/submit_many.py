@@ -41,6 +41,8 @@ from scheduler.services.sessions.requests import want_session
 
 MOST_TOGETHER: Final = 200
 """Jobs in one transaction. They have as many pods as may be made at once, or fewer."""
+_LISTS_AT_ONCE: Final = 10
+"""So many transactions that do not see each other still do not come near a limit together."""
 
 
 def submit_jobs(manifests: Sequence[Any], *, by: Actor) -> Iterator[Submitted | Exception]:
@@ -116,12 +118,16 @@ class _Batch:
             return False
         if pods > pod_creation.AT_ONCE:
             return False
-        if needs_a_turn(scene.facts, jobs=len(self.admitted) + 1, pods=pods):
+        if self._comes_near_a_limit(scene, pods):
             return False
         self.admitted.append(_Admitted(reading, notices, scene))
         self.pods = pods
         self._names.add(name)
         return True
+
+    def _comes_near_a_limit(self, scene: Scene, pods: int) -> bool:
+        jobs = len(self.admitted) + 1
+        return needs_a_turn(scene.facts, jobs=jobs * _LISTS_AT_ONCE, pods=pods * _LISTS_AT_ONCE)
 
     def _scene_of(self, manifest: Any, namespace: str, queue: str) -> Scene:
         """As it was when the batch began: nothing in it comes near a limit."""
