@@ -53,7 +53,6 @@ class QueueTable {
     this.#show();
     table.addEventListener("click", (event) => this.#clicked(event));
     table.addEventListener("keydown", (event) => this.#keyed(event));
-    this.#keepInTabOrder(this.body.rows[0]);
   }
 
   /** Take a snapshot or a delta. */
@@ -306,6 +305,7 @@ class QueueTable {
       if (search) showFound(element, search);
       else showFolded(element, isBelow, isFolded);
     }
+    this.#keepShownInTabOrder();
     this.table.dispatchEvent(new Event("shown"));
   }
 
@@ -409,9 +409,18 @@ class QueueTable {
     element.focus();
   }
 
+  #keepShownInTabOrder() {
+    const element = this.#inTabOrder();
+    if (!element || element.hidden) this.#keepInTabOrder(this.#visibleRows()[0]);
+  }
+
+  #inTabOrder() {
+    return this.table.querySelector('tr[tabindex="0"]');
+  }
+
   /** One row is in the tab order; the arrows do the rest. */
   #keepInTabOrder(element) {
-    const before = this.table.querySelector('tr[tabindex="0"]');
+    const before = this.#inTabOrder();
     if (!element || before === element) return; // to take it from the focused row would blur it
     before?.removeAttribute("tabindex");
     element.tabIndex = 0;

@@ -189,6 +189,20 @@ def test_a_branch_is_folded_and_unfolded_by_keys(signed_in: Opens):
     expect(row(page, "division-0-team-0")).to_be_hidden()
 
 
+def test_a_row_in_sight_is_in_the_tab_order_whatever_was_searched_for(signed_in: Opens):
+    page = live(signed_in("/queues/?q=nothing-has-this-name"))
+    expect(shown(page)).to_have_count(0)
+
+    page.get_by_label("Search queues").fill("")
+
+    expect(row(page, "root")).to_have_attribute("tabindex", "0")
+    page.get_by_label("Search queues").fill("division-3-team-1")
+    row(page, "division-3-team-1").click(position={"x": 300, "y": 5})
+    page.get_by_label("Search queues").fill("division-2")
+    expect(row(page, "division-3-team-1")).to_be_hidden()
+    expect(row(page, "root")).to_have_attribute("tabindex", "0")
+
+
 def test_the_ancestors_of_the_first_row_in_sight_stay_in_sight(signed_in: Opens):
     page = live(signed_in("/queues/", viewport={"width": 1280, "height": 700}))
     path = page.get_by_role("navigation", name="Queues above the first visible row")
