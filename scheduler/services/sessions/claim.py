@@ -15,7 +15,7 @@ from django.db.models import Exists, QuerySet
 from django.utils import timezone
 
 from scheduler.conf import conf
-from scheduler.models import Lease, SchedulingSession
+from scheduler.models import Lease, PolicyVersion, SchedulingSession
 from scheduler.models.bulk import fetch_as_planned
 from scheduler.models.clock import clock_in_sql, database_now
 from scheduler.models.prepared import PreparedInsert, PreparedUpdate, slot
@@ -169,6 +169,9 @@ def _begin_at_once(held: lease.Held, trigger: str) -> Claimed | None:
 
 def _claimed(held: lease.Held, counted: Sequence[Any], trigger: str) -> Claimed:
     number, now, paused, policy, text, keep = counted
+    if policy is not None and text is None:
+        # Replaced while that statement waited: it sees which policy it is, but no newer rows.
+        text = PolicyVersion.objects.values_list("text", flat=True).get(pk=policy)
     session = SchedulingSession(
         number=number,
         worker=held.holder,
