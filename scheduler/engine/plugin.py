@@ -53,12 +53,17 @@ class Plugin:
     """Whether `suitable`, `static_score` and `score` follow from the arguments, the class, the
     nodes and what is used on them, and from nothing else of the session. Then they are kept for the
     next session, and asked again of nodes where something else is used. If it cannot be told, leave
-    it."""
+    it. A class that is made from one that says so must say so itself: it may look at more."""
 
     refuses_by_minimum: ClassVar[bool] = False
     """Whether `job_enqueueable` follows from the queue and the minResources of a gang, and from who
     was admitted before, and from nothing else. Then gangs that ask for the same as one that was
     refused are not asked about. If it cannot be told, leave it."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "node_answers_last" not in vars(cls):
+            cls.node_answers_last = False
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         self.arguments = arguments

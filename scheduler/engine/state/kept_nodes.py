@@ -117,8 +117,9 @@ class ClassAtOpen:
         if not nodes.kept.is_latest(nodes.session):
             return None
         stale = nodes.kept.stale(about)
+        found = score(stale, nodes.used)  # a plugin that fails leaves nothing behind
         if about.scores is None:
             about.scores = np.full(len(about.suitable), -np.inf)
-        about.scores[stale] = score(stale, nodes.used)
+        about.scores[stale] = found
         about.renewed = nodes.session
         return about.scores.copy()

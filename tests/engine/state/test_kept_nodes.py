@@ -92,11 +92,24 @@ def test_a_session_is_not_given_what_a_later_one_began_with():
     assert first.node_scores(new).best_node() == 0
 
 
+def test_a_plugin_that_fails_once_leaves_no_scores(monkeypatch):
+    snapshot = cluster([node("n0")], [queue("default")], [job("new", cpu=1)])
+
+    def failing(self, pod_class, used, nodes):
+        raise RuntimeError("once")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Binpack, "score", failing)
+        with pytest.raises(RuntimeError):
+            run_session(snapshot, PACK)
+
+    assert binds(run_session(snapshot, PACK)) == {"new-0": "n0"}
+
+
 class ByHour(Binpack):
-    """Scores depend on more than nodes: nothing is kept."""
+    """Made from a plugin that says so, and says nothing itself: scores may depend on the hour."""
 
     name = "by-hour"
-    node_answers_last = False
 
 
 def test_nothing_is_kept_where_a_plugin_does_not_say_that_its_answers_last():
