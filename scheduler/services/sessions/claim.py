@@ -152,7 +152,10 @@ _AT_ONCE = (
 
 
 def _begin_at_once(held: lease.Held, trigger: str) -> Claimed | None:
-    """On PostgreSQL, for whoever had the lease last: one statement instead of a transaction."""
+    """On PostgreSQL, for whoever had the lease last: one statement instead of a transaction.
+
+    None if the lease is gone.
+    """
     duration = timedelta(seconds=conf().lease_seconds)
     mine = [held.holder, held.token]
     found = fetch_as_planned(_AT_ONCE, [duration, lease.SCHEDULER, *mine, *mine, trigger])
