@@ -47,7 +47,7 @@ WAITING = Operation(
     summary="Which waiting gangs could start on this node, and what keeps them",
     parameters=(
         query_parameter(
-            "fit", "Only gangs that stand so to the node.", {"type": "string", "enum": _FITS}
+            "fit", "Only gangs whose `fit` is this.", {"type": "string", "enum": _FITS}
         ),
         query_parameter("start", "How many gangs to leave out: status.next of the page before."),
         query_parameter("page_size", "How many gangs, from 1 to 1000. 100 where none is given."),

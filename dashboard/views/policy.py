@@ -9,13 +9,14 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.forms.typed import whole_number
 from dashboard.http.access import access, page
 from dashboard.present.differences import line_differences
 from dashboard.present.terminal import copies_of_manifest
-from dashboard.views.common import actor
+from dashboard.views.common import actor, next_url
 from scheduler.admission.violations import Rejected
 from scheduler.domain.access import Permission
 from scheduler.domain.three_way import merge_lines
@@ -243,7 +244,7 @@ def _apply(request: HttpRequest, text: str) -> HttpResponse:
 @require_POST
 @page
 def back(request: HttpRequest) -> HttpResponse:
-    """Apply an earlier policy again, in one click from the notice that nothing starts."""
+    """Apply an earlier policy again, in one click: here, or in the notice that nothing starts."""
     access(request).require_cluster(Permission.ADMINISTER, "replace the policy")
     number = whole_number(request.POST.get("to", ""))
     found = policy_version(number) if number is not None else None
@@ -265,7 +266,7 @@ def back(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"Back to {name}. The next session follows it.")
     else:
         messages.info(request, f"Nothing was changed: {name} is applied already.")
-    return redirect("overview")
+    return redirect(next_url(request, reverse("policy")))
 
 
 @require_safe

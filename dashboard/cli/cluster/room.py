@@ -94,7 +94,7 @@ def waiting(
     name: NodeArgument = "",
     fit: Annotated[
         str,
-        typer.Option("--fit", metavar="WORD", help="Only gangs that stand so to the node."),
+        typer.Option("--fit", metavar="WORD", help="Only gangs with this word as their Fit."),
     ] = "",
     limit: Annotated[
         int, typer.Option("--limit", min=1, max=1000, help="At most so many gangs.")
@@ -114,7 +114,7 @@ def waiting(
         key = f"{gang['namespace']}/{gang['name']}"
         rows.append([key, gang["queue"], gang["fit"], gang["message"], gang["reason"] or "-"])
     if rows:
-        Table(("Gang", "Queue", "Fit", "This node", "Else"), rows).print()
+        Table(("Gang", "Queue", "Fit", "This node", "Also kept by"), rows).print()
     for line in _remarks(status, len(rows)):
         output.line(line)
 

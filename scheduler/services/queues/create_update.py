@@ -397,7 +397,8 @@ def _differences(old: QueueSpec, new: QueueSpec) -> list[str]:
         before = getattr(old, name)
         after = getattr(new, name)
         if before != after and name != "state":
-            differences.append(f"{name} from {_value_words(before)} to {_value_words(after)}")
+            words = name.replace("_", " ")
+            differences.append(f"{words} from {_value_words(before)} to {_value_words(after)}")
     return differences
 
 

@@ -285,12 +285,22 @@ class TestAPolicyThatStartsNothing:
 
         answer = admin.post(
             "/policy/-/back/",
-            {"to": "0", "version": str(PolicyVersion.objects.get().pk)},
+            {"to": "0", "version": str(PolicyVersion.objects.get().pk), "next": "/"},
             follow=True,
         )
         assert "Back to the built-in policy." in text(answer)
         assert "Nothing has been placed" not in text(answer)
         assert admin.get("/policy/").context["back_to"] is None  # it is there already
+
+    def test_the_way_back_ends_on_the_page_it_began_on(self):
+        admin = signed_in("admin")
+        applied(admin, text=IDLE, version="0")
+        fields = {"to": "0", "version": str(PolicyVersion.objects.get().pk)}
+
+        assert 'name="next" value="/policy/"' in admin.get("/policy/").content.decode()
+        answer = admin.post("/policy/-/back/", {**fields, "next": "/policy/"})
+
+        assert answer.headers["Location"] == "/policy/"
 
     def test_who_may_not_change_it_sees_the_line_without_the_button(self):
         applied(signed_in("admin"), text=IDLE, version="0")

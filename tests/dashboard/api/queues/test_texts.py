@@ -48,6 +48,14 @@ class TestApi:
         assert entry.message == "Changed owner from ann to bob."
         assert (entry.before["spec"]["owner"], entry.after["spec"]["owner"]) == ("ann", "bob")
 
+    def test_a_field_of_several_words_is_written_as_words(self, admin: Caller):
+        admin.post("queues/", queue("ml"), expect=201)
+
+        admin.patch("queues/ml/", {"spec": {"minRunSeconds": 30}})
+
+        entry = AuditEntry.objects.get(action="UpdateQueue")
+        assert entry.message == "Changed min run seconds from nothing to 30."
+
     def test_an_export_applied_again_changes_nothing(self, admin: Caller):
         admin.post("queues/", queue("ml", owner=OWNER), expect=201)
         admin.get("queues/ml/export/", Accept="application/yaml")
