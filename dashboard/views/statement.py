@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -11,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.forms.choices import UnknownWord
 from dashboard.forms.usage import usage_resources
@@ -73,6 +74,11 @@ def statement_send(request: HttpRequest) -> HttpResponse:
 @page
 def prices(request: HttpRequest) -> HttpResponse:
     _require_sight(request)
+    return render(request, "insights/prices.html", _prices_context(request, {}))
+
+
+def _prices_context(request: HttpRequest, typed: Mapping[str, str]) -> dict[str, Any]:
+    """The lists, and the form with what was typed in it or else with the newest prices."""
     lists = list(PriceList.objects.order_by("-valid_from"))
     newest = dict(lists[0].prices) if lists else {}
     resources = [*usage_resources()]
@@ -84,22 +90,24 @@ def prices(request: HttpRequest) -> HttpResponse:
                 "name": name,
                 "title": short_name(name),
                 "unit": priced_unit(name),
-                "price": newest.get(name, ""),
+                "price": typed.get(f"price:{name}", newest.get(name, "")),
             }
         )
-    context = {
+    return {
         "lists": lists,
         "fields": fields,
-        "currency": lists[0].currency if lists else "",
-        "today": timezone.now().date(),
+        "currency": typed.get("currency", lists[0].currency if lists else ""),
+        "day": typed.get("valid_from", timezone.now().date().isoformat()),
         "may_change": access(request).may(Permission.ADMINISTER, ROOT),
     }
-    return render(request, "insights/prices.html", context)
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 @page
 def prices_set(request: HttpRequest) -> HttpResponse:
+    """A refusal is shown at this address. To read it anew leads to the page of prices."""
+    if request.method != "POST":
+        return redirect("prices")
     given = {}
     for name, text in request.POST.items():
         resource = name.removeprefix("price:")
@@ -108,9 +116,11 @@ def prices_set(request: HttpRequest) -> HttpResponse:
     day = request.POST.get("valid_from", "")
     try:
         set_prices(day, request.POST.get("currency", ""), given, by=actor(request))
-        messages.success(request, f"These prices count from {day} on.")
     except Rejected as refusal:
         messages.error(request, in_words(refusal.violations))
+        context = _prices_context(request, request.POST.dict())
+        return render(request, "insights/prices.html", context, status=400)
+    messages.success(request, f"These prices count from {day} on.")
     return redirect("prices")
 
 

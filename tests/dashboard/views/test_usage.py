@@ -250,3 +250,22 @@ def test_hours_in_which_nobody_looked_at_the_room_are_gaps(root_admin):
     assert "5 Oct 2026 00:00 75.0" in page
     assert "6 Oct 2026 00:00 – –" in page
     assert {row["hours"] for row in before["status"]["room"]} == {None}
+
+
+def test_refused_prices_stay_in_the_form(root_admin):
+    typed = {
+        "valid_from": "2026-10-01",
+        "currency": "EUR",
+        f"price:{GPU}": "2,5",
+    }
+
+    refused = root_admin.post("/insights/usage/prices/set/", typed)
+
+    assert refused.status_code == 400
+    assert f"The price of {GPU} must be a number" in text(refused)
+    for value in typed.values():
+        assert f'value="{value}"' in source(refused)
+    assert root_admin.get("/insights/usage/prices/set/").url == "/insights/usage/prices/"
+    right = {**typed, f"price:{GPU}": "2.5"}
+    assert root_admin.post("/insights/usage/prices/set/", right).status_code == 302
+    assert f"{GPU} 2.5 EUR" in text(root_admin.get("/insights/usage/prices/"))
