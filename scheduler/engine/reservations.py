@@ -55,6 +55,8 @@ def _can_be_held(session: Session, gang: Gang, pod_class: int, node: int) -> boo
 
 def last_sessions_of(session: Session, pods: Sequence[int]) -> list[int]:
     """The last session that keeps the place of each pod. An old promise keeps its end."""
+    if not pods:
+        return []  # without a look at the time: such a session comes to the same at any other
     table = session.snapshot.pods
     now = session.snapshot.session
     rows = np.array(pods, dtype=np.intp)
