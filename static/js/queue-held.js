@@ -1,5 +1,5 @@
-// Rows of queues that nobody has seen yet: below a fold, or not asked for. They become elements when
-// they are shown, so a page is as large as what it shows.
+// Rows of queues that nobody has seen yet: below a fold, or not asked for. They become elements
+// when they are shown, so a page is as large as what it shows.
 
 import { factsOfRow } from "./queue-search.js";
 

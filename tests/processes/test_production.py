@@ -95,6 +95,18 @@ def wait_until_ready(port: int) -> None:
         time.sleep(0.2)
 
 
+def reaches_database(port: int) -> bool:
+    """What /readyz says of it. How fast Redis answers is another matter on a machine with other
+    work, and so is how long a request waits: one that waits too long is told to come again.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (answer := get(port, "/readyz")) is None or "checks" not in answer.json():
+        assert time.monotonic() < deadline, answer and answer.text
+        time.sleep(1)
+    reached: bool = answer.json()["checks"]["database"]["ok"]
+    return reached
+
+
 def test_the_documented_processes_make_a_site_that_is_ready_and_stop_in_good_order(
     port: int, processes: list[subprocess.Popen[bytes]]
 ):
@@ -150,9 +162,7 @@ def connections_to(database: str) -> int:
 def test_many_requests_share_a_few_connections(port: int, postgres_database: str):
     wait_until_ready(port)
     with ThreadPoolExecutor(40) as visitors:
-        answers = list(visitors.map(lambda _: get(port, "/readyz"), range(200)))
+        reached = list(visitors.map(lambda _: reaches_database(port), range(200)))
 
-    # It also says how fast Redis answers, which is another matter on a machine with other work.
-    reached = [answer and answer.json()["checks"]["database"]["ok"] for answer in answers]
-    assert reached == [True] * len(answers)
+    assert reached == [True] * len(reached)
     assert connections_to(postgres_database) < 35  # 20 of the web, some of the workers
