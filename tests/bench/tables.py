@@ -305,7 +305,7 @@ ENGINE = (
     *_alike(
         "50 gangs preempt among 4,000 alike pods",
         "50 gangs of 8 preempt among 4,000 pods on 500 nodes",
-        22,
+        22.7,
     ),
     *_alike(
         "10,000 single pods, 5,000 empty nodes",
