@@ -170,7 +170,8 @@ def test_a_session_is_kept_for_a_day_and_one_that_evicted_for_as_long_as_its_evi
 def test_kept_sessions_stay_within_their_bytes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(kept_sessions, "conf", lambda: replace(conf(), replay_megabytes=1))
     for number in range(1, 9):
-        saved(900 + number, timedelta(minutes=10 - number), size=2**18, stays=number == 1)
+        age = timedelta(seconds=70 * (9 - number))  # no two of them in one of the longest steps
+        saved(900 + number, age, size=2**18, stays=number == 1)
 
     tidy_up()
 
